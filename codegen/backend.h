@@ -19,7 +19,7 @@ struct TargetSpec {
 /// Returns the target for the CPU that LLVM calls `cpu`, or for the host CPU if `cpu` is empty.
 TargetSpec cpu_target_spec(const std::string& cpu);
 /// Returns the target for the GPU architecture `arch`, for example "sm_90". If this LLVM version
-/// does not support `arch`, returns the newest older architecture that it supports. Throws
+/// does not support `arch`, returns the newest supported architecture before `arch`. Throws
 /// UserError when `arch` is malformed or older than sm_80.
 TargetSpec gpu_target_spec(const std::string& arch);
 /// Returns the versions of LLVM and of the emitter as text, for use in cache keys.

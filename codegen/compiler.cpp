@@ -41,8 +41,8 @@ T unwrap(llvm::Expected<T> value) {
   return std::move(*value);
 }
 
-/// Returns the kernel without the fields that do not affect its code: its name and, if it is
-/// generic, its numbers of blocks and elements.
+/// Returns the kernel without the fields that do not affect its code. These are its name and, if
+/// Kernel::generic is set, the number of blocks and the sizes of the written buffers.
 kir::Kernel without_unused_facts(kir::Kernel kernel) {
   kernel.name.clear();
   if (!kernel.generic) return kernel;
@@ -56,7 +56,7 @@ kir::Kernel without_unused_facts(kir::Kernel kernel) {
 struct Job {
   kir::Kernel kernel;
   std::string symbol;  ///< also the key of the object cache
-  size_t text_size;    ///< length of the kernel as text, an estimate of its compile time
+  size_t text_size;    ///< length of the printed kernel IR, an estimate of the compile time
   std::string object;
   bool cached = false;
 };
@@ -81,7 +81,7 @@ struct Compiler::Impl {
                 emit::code_generator_version() + "\n";
   }
 
-  /// Loads the object file of each job from the cache, or compiles the job. Uses up to
+  /// Loads the object file of each job from the cache, or compiles the job's kernel. Uses up to
   /// `options.threads` threads.
   void make_objects(std::vector<Job>& jobs) {
     std::atomic<size_t> next = 0;
@@ -147,7 +147,7 @@ std::vector<CompiledKernel> Compiler::compile(std::span<const kir::Kernel* const
     if (impl_->ready.contains(symbol) || !queued.insert(symbol).second) continue;
     jobs.push_back({std::move(shared), symbol, text.size(), "", false});
   }
-  // Long kernels first, so that all threads end at about the same time.
+  // Compiles the longest kernels first, to balance the load of the threads.
   std::ranges::stable_sort(jobs, std::greater(), &Job::text_size);
   if (!jobs.empty()) {
     impl_->make_objects(jobs);

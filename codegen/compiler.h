@@ -11,8 +11,8 @@
 
 namespace fluid {
 
-/// The function of a compiled kernel. Runs blocks [begin, end). `buffers`: addresses of the
-/// buffers, in the order of Kernel::buffers.
+/// Entry point of a compiled kernel. Runs blocks [begin, end) for batch size `batch`. `buffers`
+/// holds the addresses of the buffers, in the order of Kernel::buffers.
 using KernelFn = void (*)(void* const* buffers, int64_t batch, int64_t begin, int64_t end);
 
 struct CompiledKernel {
@@ -55,8 +55,8 @@ class Compiler {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Returns the optimized LLVM IR, or the assembly, of one kernel for `cpu`, named as in
-/// CompilerOptions::cpu. Used by tests.
+/// Return the optimized LLVM IR or the assembly of one kernel, for use in tests. `cpu`: see
+/// CompilerOptions::cpu.
 std::string emit_llvm(const kir::Kernel& kernel, const std::string& cpu = {});
 std::string emit_assembly(const kir::Kernel& kernel, const std::string& cpu = {});
 

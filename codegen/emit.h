@@ -27,7 +27,7 @@ class KernelEmitter {
   /// Adds the function `symbol` to the module and, if the kernel has a finish function,
   /// `symbol`_finish. CPU: void(ptr buffers, i64 batch, i64 begin, i64 end) runs blocks [begin,
   /// end). GPU: the parameters are the addresses of all buffers, then the batch size. Each thread
-  /// team runs blocks in a grid-stride loop. A GPU kernel has no finish function.
+  /// group runs blocks in a grid-stride loop. A GPU kernel has no finish function.
   void emit_kernel(const std::string& symbol);
 
  private:
@@ -38,14 +38,14 @@ class KernelEmitter {
   struct AccBinding {
     const kir::Acc* decl;
     llvm::AllocaInst* value;
-    llvm::AllocaInst* position;  // for argmax: positions of the best values; else null
+    llvm::AllocaInst* position;  // argmax only: positions of the best values
     llvm::Type* type;            // LLVM type of one accumulator
     bool varying;
   };
   struct VectorLoop {
     int64_t var;
     llvm::Value* base;       // loop variable in lane 0, i64
-    llvm::Value* values;     // loop variable in all lanes
+    llvm::Value* values;     // vector of the loop variable's values in all lanes
     llvm::Value* mask;       // one i1 per lane, true for an active lane; null: all lanes are active
     int64_t multiple, rest;  // base % multiple == rest; if multiple is 0, base == rest
   };
@@ -82,20 +82,20 @@ class KernelEmitter {
   /// Returns the identity element of `combine`, the initial value of its accumulators.
   llvm::Value* identity(DType dtype, Combine combine);
   llvm::Value* emit_combine(Combine kind, DType dtype, llvm::Value* a, llvm::Value* b);
-  /// Returns one i1 per lane. It is true if (value, position) beats (best, best_position), the
+  /// Returns an i1 per lane that is true if (value, position) replaces (best, best_position), the
   /// argmax so far.
   llvm::Value* argmax_improves(DType dtype, llvm::Value* value, llvm::Value* position,
                                llvm::Value* best, llvm::Value* best_position);
   void store_accumulator(llvm::Value* value, llvm::Value* address);
   llvm::AllocaInst* create_array_alloca(llvm::Type* element, int64_t count);
 
-  // Defined in emit_team.cpp: code for GPU thread teams
+  // Defined in emit_team.cpp: code for groups of GPU threads (kir::Kernel::team)
   void emit_team_prologue();
   void emit_team_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
   void emit_team_vector_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
   template <class Body>
   void emit_in_one_thread(llvm::Value* condition, const Body& body);
-  /// Reduces `value` over all threads of a thread team. For argmax, also reduces `position`, which
+  /// Reduces `value` over all threads of a thread group. For argmax, also reduces `position`, which
   /// is null otherwise.
   void reduce_over_team(Combine kind, DType dtype, llvm::Value*& value, llvm::Value*& position);
   void emit_butterfly_reduction(int64_t threads, Combine kind, DType dtype, llvm::Value*& value,
@@ -198,7 +198,7 @@ class KernelEmitter {
   std::unordered_map<int64_t, AccBinding> accs_;
   std::optional<VectorLoop> vector_;
   std::optional<ThreadOps> threads_;  // emits GPU thread operations; nullopt on a CPU
-  // Statements after which the threads of a team need a barrier.
+  // Statements after which the threads of a group need a barrier.
   std::unordered_set<const void*> sync_points_;
   bool in_team_loop_ = false;
   int64_t max_batch_ = 0;  // maximum batch size, used for GPUs only; 0: unknown

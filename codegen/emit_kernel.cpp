@@ -12,7 +12,8 @@ namespace {
 // A vector loop with at most this many full vectors is emitted as straight-line code. Comparisons
 // of the loop variable with constants then fold to constant masks.
 constexpr int64_t kStraightLineVectors = 2;
-// Maximum number of accumulators in an array that is kept in registers.
+// Maximum number of accumulators of an array that is kept in registers. On a CPU, a loop
+// initializes larger arrays.
 constexpr int64_t kMaxRegisterAccumulators = 32;
 // Minimum number of resident threads per SM. ptxas then limits a thread to 168 registers.
 constexpr int64_t kMinResidentThreads = 384;

@@ -1,6 +1,7 @@
 #pragma once
 
-// Rewrites of masked loads and stores that backends of LLVM miscompile. They run on optimized code.
+// Workarounds for LLVM backends that miscompile masked loads and stores. They rewrite the optimized
+// LLVM IR.
 
 namespace llvm {
 class Function;
@@ -10,7 +11,7 @@ namespace fluid::emit {
 
 /// Replaces each masked load with a constant mask by one scalar load per enabled lane. Works around
 /// a bug in LLVM 22.1: the NVPTX backend loads all lanes and drops the passthru operand. Dropping
-/// it is valid only if passthru is poison.
+/// the operand is valid only if passthru is poison.
 void load_lane_by_lane(llvm::Function& function);
 
 /// Splits masked loads and stores that are wider than a vector register of `register_bits` bits,

@@ -16,8 +16,8 @@ llvm::Value* emit_elementary_function(llvm::IRBuilder<>& b, ScalarOp op, llvm::V
 llvm::Value* emit_trigonometric_function(llvm::IRBuilder<>& b, ScalarOp op, llvm::Value* x);
 /// Emits x to the power y, with the special cases of pow() in C (ISO C99, F.9.4.4).
 llvm::Value* emit_pow(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
-/// Emits the exact remainder of the floored division of x by y, which has the sign of y. NaN if x
-/// is infinite or y is 0.
+/// Emits the exact remainder of x / y with the sign of y, as Python's % and torch.remainder. NaN if
+/// x is infinite or y is 0.
 llvm::Value* emit_float_mod(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
 
 }  // namespace fluid::emit

@@ -11,7 +11,8 @@
 namespace fluid::emit {
 namespace {
 
-// Maximum stride of shuffled accesses; larger strides use gathers and scatters.
+// Maximum stride, in elements, of accesses by a vector load or store and a shuffle. Larger strides
+// use gathers and scatters.
 constexpr int64_t kMaxStride = 4;
 // Maximum number of lanes on a CPU: a vector of bytes.
 constexpr int64_t kMaxCpuLanes = kir::kVectorBytes;
@@ -225,8 +226,9 @@ llvm::Value* KernelEmitter::emit_scalar_load(const Expr& e, llvm::Value* guard) 
 }
 
 /// Loads elements that are `stride` apart with a vector load and a shuffle. Reads nothing past the
-/// last element that a lane needs. `guard`: null, or for stride 1 a scalar; if it is false at run
-/// time, the load returns zeros. To select the address takes fewer instructions than a mask.
+/// last element that a lane needs. `guard` is null or, for stride 1 only, a scalar i1. If `guard`
+/// is false at run time, the load reads a constant vector of zeros. Selecting the address takes
+/// fewer instructions than a mask.
 llvm::Value* KernelEmitter::emit_strided_load(const Expr& e, int64_t stride, llvm::Value* mask,
                                               llvm::Value* guard) {
   const ExprNode& n = e.node();
@@ -273,10 +275,10 @@ llvm::Value* KernelEmitter::emit_strided_load(const Expr& e, int64_t stride, llv
   return b_.CreateShuffleVector(loaded, pick);
 }
 
-/// Returns the mask of a shuffled load, which has one bit per element. An element is enabled if
-/// `mask` enables any lane that reads it. The lanes that read element i are readers[0][i],
-/// readers[1][i], ...; unused entries are `lanes_`. Conjuncts of `mask` that are equal in all lanes
-/// are applied without a shuffle.
+/// Returns the mask of a vector load that a shuffle follows, with one bit per element. An element
+/// is enabled if `mask` enables any lane that reads it. The lanes that read element i are
+/// readers[0][i], readers[1][i], ...; unused entries are `lanes_`. Conjuncts of `mask` that are
+/// equal in all lanes are applied without a shuffle.
 llvm::Value* KernelEmitter::shuffled_load_mask(llvm::Value* mask,
                                                const std::vector<std::vector<int>>& readers) {
   const auto count = static_cast<unsigned>(readers.front().size());
@@ -423,10 +425,10 @@ bool KernelEmitter::may_read_stored(const Expr& e, int64_t buffer) const {
   return found;
 }
 
-/// Emits an unrolled loop that stores every element of a contiguous range: iteration i stores
-/// elements i, i + n, i + 2 n, ... of it, where n is the number of iterations. Interleaves the
-/// values and stores whole vectors, because masked stores of every n-th element are slow. Returns
-/// false and emits nothing if `loop` is not such a loop.
+/// Emits an unrolled loop that stores every element of a contiguous range. With n iterations,
+/// iteration i stores elements i, i + n, i + 2 n, ... of the range. Interleaves the values and
+/// stores whole vectors, because masked stores of every n-th element are slow. Returns false and
+/// emits nothing if `loop` has another form.
 bool KernelEmitter::emit_interleaved_loop(const kir::For& loop, int64_t begin, int64_t end) {
   const int64_t n = end - begin;
   if (device_ != Device::cpu || !vector_ || vector_->mask || n < 2 || n > kMaxStride) return false;
@@ -467,8 +469,8 @@ bool KernelEmitter::emit_interleaved_loop(const kir::For& loop, int64_t begin, i
   return true;
 }
 
-/// Returns the `part`-th vector of the elements of `values`, interleaved. Inserts one vector after
-/// the other, because LLVM scalarizes a shuffle of more than two registers.
+/// Interleaves the elements of `values` and returns vector number `part` of the result. Shuffles in
+/// one input at a time, because LLVM scalarizes a shuffle of more than two registers.
 llvm::Value* KernelEmitter::interleaved_part(const std::vector<llvm::Value*>& values,
                                              int64_t part) {
   const auto n = static_cast<int64_t>(values.size());

@@ -27,7 +27,7 @@ Value* reduce_once(MathOps& m, Value* x, Value* y) {
   Value* divisor = m.ldexp(y, shift);
   Value* quotient = m.floor(m.div(x, divisor));
   Value* rest = m.exact_fma(m.neg(quotient), divisor, x);
-  // The division may round up to the next integer.
+  // The division may round up to the next integer, so the quotient may be 1 too large.
   return m.select(m.lt(rest, m.constant(0)), m.add(rest, divisor), rest);
 }
 

@@ -1,6 +1,6 @@
-// Code generation for GPU thread teams. The threads of a thread team run a block of the kernel IR
-// together: they divide loop iterations among themselves and reduce over the team, and one thread
-// stores.
+// Code generation for GPU thread groups of kir::Kernel::team threads. The threads of a group run a
+// block of the kernel IR together. They divide the iterations of vector loops among themselves and
+// reduce over the group; one thread stores.
 
 #include "codegen/emit.h"
 #include "codegen/gpu.h"
@@ -18,8 +18,8 @@ void KernelEmitter::emit_team_prologue() {
 
 void KernelEmitter::emit(const kir::StoreTo& s) {
   if (team_ == 1 || in_team_loop_) return emit_store(s);
-  // Evaluates the expressions in all threads, before the branch that only one thread takes. All
-  // threads of the team must execute the reductions in these expressions.
+  // Evaluates the expressions in all threads, before the branch that only one thread takes. The
+  // reductions in these expressions need all threads of the group.
   for (const Expr& e : {s.value, s.offset, s.mask}) {
     if (e) emit_expr(e);
   }
@@ -38,8 +38,8 @@ void KernelEmitter::emit_in_one_thread(llvm::Value* condition, const Body& body)
   b_.SetInsertPoint(done);
 }
 
-/// Distributes the iterations of a loop over the threads of a thread team. Adjacent threads process
-/// adjacent elements, or adjacent vectors.
+/// Distributes the iterations of a loop over the threads of a thread group. Adjacent threads
+/// process adjacent elements, or adjacent vectors.
 void KernelEmitter::emit_team_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
   check(!in_team_loop_, "kernel " + kernel_.name + ": vector loops nest");
   in_team_loop_ = true;

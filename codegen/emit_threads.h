@@ -10,23 +10,23 @@ inline constexpr int64_t kWarp = 32;
 // warps.
 inline constexpr int64_t kSharedWords = 2 * kWarp;
 
-/// Emits GPU thread operations: indices, shuffles, barriers, shared-memory accesses. A thread team
-/// runs one block of the kernel IR at a time. A thread team larger than a warp is a whole CUDA
-/// thread block. The threads of a smaller team are in one warp.
+/// Emits GPU thread operations: indices, shuffles, barriers, shared-memory accesses. A thread group
+/// runs one block of the kernel IR at a time. A group larger than a warp is a whole CUDA thread
+/// block. The threads of a smaller group are in one warp.
 class ThreadOps {
  public:
-  /// Emits code that computes the index of the thread in its thread team, and the index of the
-  /// team. The insertion point of `b` must be in the entry block.
+  /// Emits code that computes the index of the thread in its thread group, and the index of the
+  /// group. The insertion point of `b` must be in the entry block.
   ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t team);
 
-  /// Index of the thread in its thread team.
+  /// Index of the thread in its thread group.
   llvm::Value* thread_rank() const { return thread_rank_; }
   llvm::Value* team_index() const { return team_index_; }
   llvm::Value* team_count() const { return teams_; }
   /// Butterfly shuffle: returns the value of `v` in the thread whose rank is this thread's rank xor
   /// `distance`. `distance` must be less than the warp size.
   llvm::Value* shuffle_xor(llvm::Value* v, int64_t distance);
-  /// Emits a barrier for the threads of the thread team.
+  /// Emits a barrier for the threads of the thread group.
   void barrier();
   /// Stores to or loads from the 64-bit word `index` of shared memory. Values may have any scalar
   /// type.
@@ -45,7 +45,7 @@ class ThreadOps {
   llvm::Module& module_;
   const int64_t team_;
   llvm::Value *thread_rank_, *team_index_, *teams_;
-  llvm::Value* mask_ = nullptr;    // member mask of the thread team, for warp-level operations
+  llvm::Value* mask_ = nullptr;    // member mask of the thread group, for warp-level operations
   llvm::Value* shared_ = nullptr;  // array in shared memory; created on first use
   llvm::Function& function_;
 };

@@ -32,8 +32,8 @@ struct Angle {
   Value* low = nullptr;  // rounding error of r; null for an f32 result
 };
 
-/// Cody-Waite reduction for |x| < precision.far, with pi/2 as a sum of constants, and fused
-/// multiply-adds. r is NaN for infinities and NaNs.
+/// Cody-Waite reduction for |x| < precision.far: pi/2 is a sum of constants, and n * pi/2 is
+/// subtracted with fused multiply-adds. r is NaN if x is infinite or NaN.
 Angle reduce_angle_near(MathOps& m, Value* x, const Precision& precision) {
   constexpr double kTwoOverPi = 0.63661977236758134308;
   Value* shifted = m.fma(x, m.constant(kTwoOverPi), m.constant(m.round_magic()));

@@ -9,8 +9,8 @@
 namespace fluid {
 namespace {
 
-/// Returns the vector loop of a kernel that consists of Lets and this loop, if the body of the loop
-/// holds only Lets and unmasked stores. Returns null for other kernels.
+/// If the kernel consists of Lets and one vector loop whose body holds only Lets and unmasked
+/// stores, returns the loop. Returns null for other kernels.
 kir::For* only_loop(kir::Kernel& kernel) {
   if (kernel.body.empty() || !kernel.finish.empty()) return nullptr;
   const auto is_let = [](const kir::Stmt& s) { return std::holds_alternative<kir::Let>(s); };
@@ -24,7 +24,8 @@ kir::For* only_loop(kir::Kernel& kernel) {
   return std::ranges::all_of(*loop->body, is_straight) ? loop : nullptr;
 }
 
-/// Returns the number of elements of the only output, if all operands are scalars. Else returns 0.
+/// If the kernel has one output and only scalar operands, returns the number of elements of the
+/// output. Else returns 0.
 int64_t fill_size(const kir::Kernel& kernel) {
   int64_t size = 0;
   for (const kir::Buffer& buffer : kernel.buffers) {
@@ -46,7 +47,7 @@ int64_t fill_size(const kir::Kernel& kernel) {
   return size;
 }
 
-/// Appends words to the kernel's table of constants, and statements that load them.
+/// Appends words to the kernel's constants buffer, and statements that load them.
 class ConstantLoads {
  public:
   explicit ConstantLoads(KernelBuilder& builder) : b_(builder) {}
@@ -67,7 +68,7 @@ class ConstantLoads {
     return append_let(b_, load(table_of(dtype), dtype, at), statements);
   }
 
-  /// Returns the index of the buffer through which the table is read as words of `dtype`.
+  /// Returns the index of the buffer that holds the constants as words of `dtype`.
   int64_t table_of(DType dtype) {
     std::vector<kir::Buffer>& buffers = b_.kernel.buffers;
     const auto found = std::ranges::find_if(buffers, [&](const kir::Buffer& b) {
@@ -92,7 +93,7 @@ void make_generic_if_fill(KernelBuilder& b) {
   kir::For* loop = only_loop(kernel);
   if (size == 0 || !loop) return;
 
-  // Renumbers the loop variables. Their numbers depend on the number of dims of the result, which
+  // Renumbers the loop variables, because their numbers depend on the rank of the result, which
   // differs between fills.
   const int64_t block_var = std::exchange(kernel.block_var, 0);
   loop->var = 1;

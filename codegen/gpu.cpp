@@ -9,7 +9,7 @@
 namespace fluid {
 namespace {
 
-// Minimum number of threads of a CUDA block. A block can hold several small thread teams.
+// Minimum number of threads of a CUDA block. A block can hold several small thread groups.
 constexpr int64_t kMinThreads = 128;
 // Maximum index of an element on a GPU. Less than INT32_MAX, because the last vector of a loop may
 // extend past the end of a buffer.

@@ -1,9 +1,9 @@
 #pragma once
 
 // Generates kernels for NVIDIA GPUs as PTX. A fused group becomes one or several kernels, which are
-// launched one after the other. A thread team runs one block of the kernel IR (kir::Kernel::blocks)
-// at a time. The team is a whole CUDA thread block, or some threads of one warp. No CUDA header is
-// needed here.
+// launched one after the other. A thread group runs one block of the kernel IR
+// (kir::Kernel::blocks) at a time. A thread group is a whole CUDA thread block, or some threads of
+// one warp. No CUDA header is needed here.
 
 #include <span>
 #include <string>
@@ -14,9 +14,8 @@
 
 namespace fluid {
 
-/// Alignment of every buffer, in bytes. The memory of a buffer must be readable up to the next
-/// multiple of this alignment, because a vector load that begins inside the buffer may extend past
-/// its end.
+/// Alignment of every buffer, in bytes. A vector load that begins inside a buffer may extend past
+/// its end. So the memory of a buffer must be readable up to the next multiple of this alignment.
 inline constexpr int64_t kGpuAlignment = 16;
 
 /// Schedules a fused group for a GPU. Returns its kernels in launch order. Each kernel starts after
@@ -37,8 +36,8 @@ struct GpuLaunch {
   int64_t shared_bytes = 0;
   Expr blocks;
   int64_t team = 1;
-  /// Returns the CUDA grid size at which each thread team runs one block of the kernel IR. A
-  /// smaller grid is valid, because teams run blocks in a grid-stride loop.
+  /// Returns the CUDA grid size at which each thread group runs one block of the kernel IR. A
+  /// smaller grid is valid, because thread groups run blocks in a grid-stride loop.
   int64_t grid_size(int64_t batch) const;
 };
 
@@ -57,7 +56,7 @@ GpuLaunch launch_parameters(const kir::Kernel& kernel);
 /// Compiles kernels to PTX for `arch` ("sm_90"). Throws UserError for an unsupported `arch`.
 GpuProgram compile_ptx(std::span<const kir::Kernel> kernels, const std::string& arch);
 
-/// Returns the CUDA block size for thread teams of `team` threads.
+/// Returns the CUDA block size for thread groups of `team` threads.
 int64_t threads_per_block(int64_t team);
 /// Returns the maximum batch size for which 32-bit indices can address every element of every
 /// buffer.

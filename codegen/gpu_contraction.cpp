@@ -15,13 +15,13 @@ using Kind = kir::For::Kind;
 constexpr int64_t kBlockThreads = 128;  // CUDA block size if each thread computes one tile
 // Maximum number of register accumulators per thread.
 constexpr int64_t kMaxThreadAccumulators = 32;
-// Maximum number of accumulators of a tile that a thread team computes.
+// Maximum number of accumulators of a tile that a thread group computes.
 constexpr int64_t kMaxTeamAccumulators = 16;
 constexpr int64_t kMaxTile = 8;           // maximum tile size along one variable
-constexpr double kMinTermsPerSplit = 64;  // minimum number of terms per slice of split-K
+constexpr double kMinTermsPerSplit = 64;  // minimum reduction length per slice of split-K
 // Maximum number of multiply-adds in the body of the innermost loop.
 constexpr double kMaxUnrolledFmas = 256;
-constexpr int64_t kVectorTerms = 4;     // number of adjacent elements that one vector load reads
+constexpr int64_t kVectorTerms = 4;     // number of elements that one vector load reads
 constexpr double kUncoalescedCost = 8;  // cost of an uncoalesced load; a coalesced load costs 1
 
 std::vector<Expr> loads_of(const Expr& body) {
@@ -56,12 +56,12 @@ std::optional<GpuContraction> GpuContraction::match(KernelBuilder& b) {
   c.choose_tiles();
   c.choose_splits();
   const bool shares = loads_of(c.sinks_.front().body).size() > 1;
-  // If a term needs only one load and split-K is off, leaves the sum to the sweep schedule.
+  // Leaves a sum over one operand to the row-wise schedule (Sweep), unless split-K is used.
   return shares || c.splits_ > 1 ? std::optional(std::move(c)) : std::nullopt;
 }
 
 /// Chooses the variable along which adjacent threads compute adjacent elements. Prefers a variable
-/// along which the loads of a term, and the loads and stores of a result, are contiguous.
+/// along which the operand loads, and the loads and stores of the epilogue, are contiguous.
 void GpuContraction::choose_lane_var() {
   const FlatSink& sum = sinks_.front();
   const double terms = estimated_trip_count(b_, sum.reduce);
@@ -289,8 +289,8 @@ kir::Kernel GpuContraction::tile_per_thread_kernel() {
   return kernel;
 }
 
-/// Returns a kernel in which a thread team computes a tile of results: the threads divide the terms
-/// of each sum among themselves.
+/// Returns a kernel in which a thread group computes a tile of results: its threads divide the
+/// reduction dimension among themselves.
 kir::Kernel GpuContraction::tile_per_team_kernel() {
   kir::Kernel kernel = b_.kernel;
   const FlatSink& sum = sinks_.front();

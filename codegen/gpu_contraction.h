@@ -9,12 +9,13 @@
 
 namespace fluid {
 
-/// GPU schedule for a contraction with an elementwise epilogue. A contraction is a sum whose
-/// operands are shared by several results. By default each thread computes a tile of results, and
-/// adjacent threads compute adjacent tiles. If the operands are contiguous along the reduction, the
-/// threads of a thread team divide the terms of a tile among themselves and add their partial sums.
-/// If there are too few threads to fill the GPU, split-K divides the reduction into slices, and a
-/// second kernel adds the partial sums of the slices in order.
+/// GPU schedule for a contraction with an elementwise epilogue. A contraction is a sum of products
+/// in which each operand element is used by several results, such as a matmul. By default each
+/// thread computes a tile of results, and adjacent threads compute adjacent tiles. If the operands
+/// are contiguous along the reduction, the threads of a thread group divide the reduction among
+/// themselves and add their partial sums. If there are too few threads to fill the GPU, split-K
+/// divides the reduction into slices. A second kernel then adds the partial sums of the slices in
+/// order.
 class GpuContraction {
  public:
   /// Returns the schedule of the builder's group, or nullopt if this schedule does not apply to the

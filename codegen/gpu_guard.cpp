@@ -5,7 +5,7 @@
 namespace fluid {
 namespace {
 
-// Threads per thread team of a copy kernel, and number of elements that a block copies.
+// Copy kernels: number of threads per block, and number of elements that a block copies.
 constexpr int64_t kCopyTeam = 128, kCopyBlock = 1024;
 
 /// Returns the widest integer dtype whose size divides `bytes`.

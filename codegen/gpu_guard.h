@@ -1,15 +1,15 @@
 #pragma once
 
-// GPU kernels that a step runs in addition to the kernels of its ops. If an op rejects data (sets
-// an error word), these kernels keep the step from changing variables. So the host need not check
-// the error words.
+// GPU kernels that a step runs in addition to the kernels of its ops. If an op has rejected data
+// (set an error word), these kernels keep the step from changing variables. The host then need not
+// wait for the error words before it launches the updates.
 
 #include "ops/kernel_ir.h"
 
 namespace fluid {
 
-/// Returns `kernel` with an additional last buffer, an i64 flag. The kernel does nothing if the
-/// flag is not 0.
+/// Returns `kernel` with an additional last buffer parameter, an i64 flag. The kernel does nothing
+/// if the flag is not 0.
 kir::Kernel skip_if_rejected(kir::Kernel kernel);
 
 /// Returns a kernel that sets the flag in its second buffer to a nonzero value if any error word in

@@ -1,6 +1,6 @@
-// Schedules fused groups for GPUs. Chooses the thread team size and vector width of their kernels.
-// The sweep schedule uses smaller blocks for a GPU than for a CPU, and divides the iterations of
-// vector loops among the threads of a team.
+// Schedules fused groups for GPUs. Chooses the thread group size and vector width of their kernels.
+// The row-wise schedule (Sweep) uses smaller blocks for a GPU than for a CPU, and divides the
+// iterations of vector loops among the threads of a group.
 
 #include <algorithm>
 #include <bit>
@@ -14,9 +14,9 @@
 namespace fluid {
 namespace {
 
-// Maximum thread team size. The registers of an SM suffice for several teams of this size.
+// Maximum thread group size. The registers of an SM suffice for several groups of this size.
 constexpr int64_t kMaxTeam = 256;
-// Maximum thread team size if the kernel has only one block.
+// Maximum thread group size if the kernel has only one block.
 constexpr int64_t kMaxSingleTeam = 512;
 constexpr int64_t kMaxLanes = 8;
 constexpr int64_t kLargeBatch = int64_t{1} << 20;

@@ -8,12 +8,12 @@
 namespace fluid {
 namespace {
 
-/// Maximum number of extra elements that a thread of the sweep schedule may process, compared with
-/// an even distribution over kBusyThreads threads. Above this limit, the group is split into
-/// several kernels. With four loads in flight and 0.6 us per load, 100 elements take 15 us, more
-/// than the launches of two or three kernels.
+/// Maximum number of extra elements that a thread of the row-wise schedule (Sweep) may process,
+/// compared with an even distribution over kBusyThreads threads. Above this limit, the group is
+/// split into several kernels. With four loads in flight and 0.6 us per load, 100 elements take 15
+/// us, more than the launches of two or three kernels.
 constexpr double kMaxExtraElements = 100;
-constexpr double kMinSplitTerms = 8;  // minimum number of terms of a partial reduction
+constexpr double kMinSplitTerms = 8;  // minimum length of a partial reduction
 // Approximate number of elements that a thread processes.
 constexpr double kElementsPerThread = 4;
 
@@ -22,7 +22,7 @@ class Stages {
  public:
   Stages(const Group& group, std::string name)
       : base_(group, name, kGpu), name_(std::move(name)), stored_(group.sinks.size()) {
-    // Each stage computes its reductions completely.
+    // Each stage computes complete reductions, without partial results per block.
     for (GroupSink& s : base_.group.sinks) s.reduces_rows = false;
     find_deferred_maps();
   }
@@ -44,8 +44,8 @@ class Stages {
 
   const GroupSink& source(int id) const { return base_.group.sinks[static_cast<size_t>(id)]; }
 
-  /// Returns the ids of the reductions of a stage or, if `reductions` is false, of its maps that
-  /// are not deferred. Sinks with equal loops form one group.
+  /// Returns the ids of the reductions of a stage or, if `reductions` is false, of its elementwise
+  /// sinks that are not deferred. Sinks with equal loops form one group.
   std::vector<std::vector<int>> sinks_with_equal_loops(int stage, bool reductions) const {
     std::vector<std::vector<int>> sets;
     for (int id = 0; id < static_cast<int>(base_.group.sinks.size()); ++id) {
@@ -60,11 +60,11 @@ class Stages {
     return sets;
   }
 
-  /// Finds the deferred maps, which the last kernels compute. A deferred map is an elementwise sink
-  /// whose loops run over exactly the row variables of a GroupPart, for example an update of
-  /// running statistics. A deferred map may be computed in place, because each iteration reads only
-  /// elements of the row that the iteration writes. A deferred map must not read an input that an
-  /// earlier map may overwrite.
+  /// Finds the deferred sinks, which the last kernels compute. A deferred sink is an elementwise
+  /// sink whose loops run over exactly the row variables of a GroupPart, for example an update of
+  /// running statistics. It may be computed in place, because each iteration reads only elements of
+  /// the row that it writes. A deferred sink must not read an input that an earlier elementwise
+  /// sink may overwrite.
   void find_deferred_maps() {
     const Group& group = base_.group;
     // Output index -> id of the elementwise sink that computes the output.
@@ -112,7 +112,7 @@ class Stages {
     if (!ids.empty()) emit_sinks(ids);
   }
 
-  /// Emits one kernel that computes the sinks `ids`: maps, or reductions over all their terms.
+  /// Emits one kernel that computes the sinks `ids`: elementwise sinks or complete reductions.
   void emit_sinks(const std::vector<int>& ids) {
     KernelBuilder b = base_;
     std::vector<FlatSink> sinks;
@@ -202,7 +202,7 @@ class Stages {
 
   KernelBuilder base_;  ///< copied for each kernel; has all buffers that exist so far
   std::string name_;
-  std::set<int> deferred_;       ///< ids of the deferred maps
+  std::set<int> deferred_;       ///< ids of the deferred sinks
   std::vector<Buffers> stored_;  ///< scratch buffers of reduction results, indexed by sink id
   std::vector<kir::Kernel> kernels_;
 };
@@ -214,9 +214,10 @@ double group_iterations(const Group& group, const Vars& vars) {
   return n;
 }
 
-/// Whether stages can replace a sweep that has a finish function. The finish function must consist
-/// of maps, and all other sinks must be in the first stage. In other groups, a map of the finish
-/// function could overwrite an operand that a sink of a later stage reads.
+/// Whether schedule_in_stages() can replace a row-wise schedule that has a finish function. All
+/// sinks of the finish function must be elementwise, and all other sinks must be in the first
+/// stage. Otherwise an elementwise sink could overwrite an operand that a sink of a later stage
+/// reads.
 bool can_replace_finish(const Group& group) {
   return std::ranges::all_of(group.parts, &GroupPart::to_columns) &&
          std::ranges::all_of(

@@ -1,12 +1,14 @@
 #pragma once
 
-// Schedules a group as several kernels, if its sweep schedule has too few rows to fill a GPU.
+// Schedules a group as several kernels, if its row-wise schedule (Sweep) has too few rows to fill a
+// GPU.
 //
-// The sweep schedule computes the reductions of a row, and the sinks that read them, in one block.
-// For example, it sums an NHWC tensor with 64 channels over the pixels in 512 blocks. In each
-// block, only 16 threads are busy, each with 4 channels. In the schedule of this file, the kernels
-// of a stage compute all results of the stage in parallel. A reduction of many terms to few results
-// is split into partial reductions, and another kernel combines the partial results in order.
+// The row-wise schedule computes the reductions of a row, and the sinks that read them, in one
+// block. For example, it sums an NHWC tensor with 64 channels over the pixels in 512 blocks. In
+// each block, only 16 threads are busy, each with 4 channels. In the schedule of this file, the
+// kernels of a stage compute all results of the stage in parallel. A reduction of many elements to
+// few results is split into partial reductions, and another kernel combines the partial results in
+// order.
 
 #include <vector>
 
@@ -17,12 +19,12 @@ namespace fluid {
 /// Number of threads needed to hide the memory latency of a GPU.
 constexpr double kBusyThreads = 32 * 1024;
 
-/// Whether the sweep schedule would leave most of a GPU idle but schedule_in_stages() would not.
-/// `sweep`: the kernels of the sweep schedule, with their thread team sizes.
+/// Whether the row-wise schedule (Sweep) would leave most of a GPU idle but schedule_in_stages()
+/// would not. `sweep`: the kernels of the row-wise schedule, with their thread group sizes.
 bool leaves_gpu_idle(const Group& group, const std::vector<kir::Kernel>& sweep);
 
-/// Returns the kernels of the group, in order of their stages. Except for scratch buffers, the
-/// kernels have the buffers of the sweep schedule. Valid only if leaves_gpu_idle() is true.
+/// Returns the kernels of the group, in order of their stages. Except for scratch buffers, they
+/// have the buffers of the row-wise schedule. Valid only if leaves_gpu_idle() is true.
 std::vector<kir::Kernel> schedule_in_stages(const Group& group, const std::string& name);
 
 }  // namespace fluid

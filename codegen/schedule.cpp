@@ -142,8 +142,8 @@ void Finish::emit_maps(std::vector<FlatSink> sinks) {
   }
 }
 
-/// Replaces kErrorBuffer by `buffer`, the index of the buffer of error words. That buffer comes
-/// last, so its index is known only after all scratch buffers exist.
+/// Replaces kErrorBuffer by `buffer`, the index of the buffer of error words. The error words are
+/// the last buffer, so their index is known only after all scratch buffers exist.
 void set_error_buffer(kir::Block& block, int64_t buffer) {
   for (kir::Stmt& s : block) {
     if (auto* store = std::get_if<kir::StoreTo>(&s)) {

@@ -10,23 +10,23 @@ namespace {
 using Kind = kir::For::Kind;
 
 // Minimum number of independent multiply-adds in flight, as a fraction of Processor::accumulators.
-// Fewer do not hide the latency of a multiply-add.
+// Fewer would not hide the latency of a multiply-add.
 constexpr double kMinInFlight = 1.0 / 3;
 // Cost of a broadcast load. Less than 1, the cost of a multiply-add, because the load folds into
 // the multiply-add.
 constexpr double kBroadcastCost = 0.5;
 constexpr double kGatherCost = 16;
-// Maximum cost per multiply-add. At a higher cost, the sweep schedule is used.
+// Maximum cost per multiply-add. At a higher cost, the row-wise schedule (Sweep) is used.
 constexpr double kMaxContractionCost = 3;
-// Minimum number of terms; shorter sums use the sweep schedule.
+// Minimum length of the sum; shorter sums use the row-wise schedule (Sweep).
 constexpr double kMinContractionTerms = 9;
-// Assumed number of results that share a load, if every vector variable makes the loads of some
-// operand expensive. An example is a depthwise convolution of channels-last images, in which the
-// loads of the filters are gathers.
+// Assumed number of results of a tile that share a load, used if every vector variable makes the
+// loads of some operand expensive. An example is a depthwise convolution of channels-last images,
+// in which the loads of the filters are gathers.
 constexpr double kReusingResults = 8;
 // Maximum number of multiply-adds in the body of the innermost loop.
 constexpr double kMaxUnrolledProducts = 300;
-// Maximum extent of an unrolled reduction loop. Covers the windows of most convolutions.
+// Maximum extent of an unrolled reduction loop. Covers the kernel sizes of most convolutions.
 constexpr int64_t kMaxUnrolledExtent = 8;
 constexpr double kBlockProducts = 200e3;
 // Tile size for a remainder whose extent depends on the batch size, if full tiles are larger.
@@ -35,7 +35,8 @@ constexpr int64_t kRemainderTile = 4;
 // variable.
 constexpr int64_t kMaxParallelAccumulators = 16;
 constexpr int64_t kChunk = 256;  // tile size along the vector variable
-// Maximum bytes of the operands that a strip reads. Strips of this size fit in the L1 cache.
+// Maximum bytes of the operands that a strip of the reduction reads, so that they fit in the L1
+// cache.
 constexpr double kStripBytes = 20e3;
 // Maximum number of vector accumulators in memory: 40 KiB of stack.
 constexpr int64_t kMaxMemoryVectors = 640;
@@ -118,8 +119,8 @@ double Contraction::result_access_cost(int64_t vector_var) const {
   return cost / estimated_trip_count(b_, sinks_.front().reduce);
 }
 
-/// Returns the cost of `load` per product. Assumes that kReusingResults results share a load that
-/// does not depend on their result variable.
+/// Returns the cost of `load` per product. If `load` does not depend on a result variable with an
+/// extent of at least kReusingResults, assumes that kReusingResults results share the load.
 double Contraction::shared_cost(const OperandLoad& load, int64_t vector_var) const {
   const bool shared = std::ranges::any_of(sinks_.front().out, [&](int64_t v) {
     return v != vector_var && !depends_on(load.offset, v) &&
@@ -129,7 +130,8 @@ double Contraction::shared_cost(const OperandLoad& load, int64_t vector_var) con
 }
 
 /// Chooses the vector variable with the lowest cost per product. Returns false if no cost is below
-/// kMaxContractionCost. `share_loads`: whether results of a tile share loads, see shared_cost().
+/// kMaxContractionCost. `share_loads`: whether to use shared_cost() instead of the full cost of a
+/// load.
 bool Contraction::choose_vector_var(bool share_loads) {
   const FlatSink& sum = sinks_.front();
   Vars candidates = sum.out;

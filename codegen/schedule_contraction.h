@@ -9,17 +9,17 @@
 
 namespace fluid {
 
-/// Matches a group that is a contraction with an elementwise epilogue: one sum over at least
-/// kMinContractionTerms terms, then elementwise ops on its result. Returns the sinks of the group,
-/// with the sum first; nullopt for other groups. Sets `rows` to the row variables.
+/// Matches a group that is a contraction with an elementwise epilogue: one sum of at least
+/// kMinContractionTerms products, then elementwise ops on its result. Returns the sinks of the
+/// group, with the sum first; nullopt for other groups. Sets `rows` to the row variables.
 std::optional<std::vector<FlatSink>> match_sum_with_epilogue(KernelBuilder& builder, Vars& rows);
 
 /// CPU schedule for a contraction with an elementwise epilogue. A contraction is a sum of products
-/// whose operands are shared by several results. Vectorizes a variable along which loads are
-/// contiguous. Up to two result variables are tiled, so that one load feeds several accumulators. A
-/// tile with few results accumulates several vectors at once. A long reduction is divided into
-/// strips whose operands fit in the cache. All results that read a strip are updated before the
-/// next strip.
+/// in which each operand element is used by several results, such as a matmul. Vectorizes a
+/// variable along which loads are contiguous. Up to two result variables are tiled, so that one
+/// load feeds several accumulators. A tile with few results accumulates several vectors at once. A
+/// long reduction is divided into strips whose operands fit in the cache. All results that read a
+/// strip are updated before the next strip.
 class Contraction {
  public:
   /// Returns the schedule of the builder's group, or nullopt if this schedule does not apply to the

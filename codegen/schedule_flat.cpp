@@ -16,9 +16,9 @@ DType accumulator(const GroupSink& sink) {
   return i64;
 }
 
-/// Returns the indices of a read. Clamps each index that may be out of range, for example a
-/// data-dependent index or one computed by arange. Adds a bounds check for each clamped index to
-/// `sink`.
+/// Returns the indices of the tensor access `read`. Clamps each index that may be out of range, for
+/// example a data-dependent index or one computed by arange. Adds a bounds check for each clamped
+/// index to `sink`.
 std::vector<Expr> clamp(const KernelBuilder& builder, const Type& type, const Expr& read,
                         int64_t input, FlatSink& sink) {
   std::vector<Expr> index(read.args().begin(), read.args().begin() + type.shape.rank());
@@ -35,8 +35,8 @@ std::vector<Expr> clamp(const KernelBuilder& builder, const Type& type, const Ex
   return index;
 }
 
-/// Whether all index expressions in `e` use the variables `a` and `b` only as a * size + b, so that
-/// one loop can replace both.
+/// Whether all index expressions in `e` use the variables `a` and `b` only as a * size + b. One
+/// loop can then replace the loops over both variables.
 bool only_together(const Expr& e, int64_t a, int64_t b, int64_t size,
                    std::map<const ExprNode*, bool>& memo) {
   if (auto it = memo.find(e.get()); it != memo.end()) return it->second;
@@ -128,8 +128,8 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
   for (const InPlace& pair : in_place_pairs(group)) {
     kernel.buffers[static_cast<size_t>(pair.in)].exclusive = false;
   }
-  // Gives fresh variables to the sinks in Kernel::finish. A sweep may rename the variables of its
-  // own sinks, which must not affect the sinks in Kernel::finish.
+  // Gives fresh variables to the sinks in Kernel::finish. Sweep may rename the variables of its own
+  // sinks, which must not affect the sinks in Kernel::finish.
   std::map<int64_t, Expr> fresh;
   auto renamed = [&](int64_t v) {
     if (v < 0) return v;

@@ -21,7 +21,8 @@ struct IndexCheck {
   int64_t input;  ///< index into Group::inputs of the input that is read
 };
 
-/// A sink of a fused group (a map or a reduction) whose loads and stores have flat offsets.
+/// A sink of a fused group, which is an elementwise output or a reduction. Its loads and stores
+/// have flat offsets.
 struct FlatSink {
   const GroupSink* source = nullptr;
   int id = 0;  ///< index into Group::sinks
@@ -55,8 +56,8 @@ struct Processor {
 };
 /// Properties of CPUs. A block runs for a few microseconds.
 inline constexpr Processor kCpu;
-/// Properties of GPUs. Kernel IR blocks are as small as possible: each thread team computes one row
-/// per block, or each thread computes one vector per block.
+/// Properties of GPUs. Kernel IR blocks are as small as possible: each thread group computes one
+/// row per block, or each thread computes one vector per block.
 inline constexpr Processor kGpu{
     .gpu = true, .lanes = 32, .block_operations = 1, .row_multiple = 1024, .max_partials = 512};
 

@@ -12,8 +12,8 @@ bool is_costly(ScalarOp op) {
          op == ScalarOp::philox || (op >= ScalarOp::sqrt && op <= ScalarOp::cos);
 }
 
-/// Returns `offset` without summands that do not depend on `var`, such as the place of a row that a
-/// gather reads.
+/// Returns `offset` without summands that do not depend on `var`, such as the row offset of a
+/// gather.
 Expr varying_part(Expr offset, int64_t var) {
   while (offset.op() == ScalarOp::add) {
     const Expr a = offset.args()[0], b = offset.args()[1];

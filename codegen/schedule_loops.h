@@ -49,9 +49,9 @@ VectorizationScore vectorization_score(const KernelBuilder& builder, const FlatS
 /// Returns the fraction of vector lanes in use, averaged over a vectorized loop of this extent.
 double lane_utilization(const Dim& extent, int64_t lanes = kCpu.lanes);
 
-/// Returns `extent` for a batch of kir::kNominalBatch.
+/// Returns the value of `extent` at batch size kir::kNominalBatch.
 double estimated_extent(const Dim& extent);
-/// Returns the trip count of the loops over `vars` for a batch of kir::kNominalBatch.
+/// Returns the trip count of the loops over `vars` at batch size kir::kNominalBatch.
 double estimated_trip_count(const KernelBuilder& builder, const Vars& vars);
 /// Returns the approximate number of scalar operations in one evaluation of the body of the sink.
 double operation_count(const FlatSink& sink);

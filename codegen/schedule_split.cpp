@@ -12,16 +12,18 @@ using Kind = kir::For::Kind;
 
 // Minimum utilization of the lanes of the vectorized variable.
 constexpr double kMinUtilization = 0.5;
-// Values of the vectorized variable per block.
+// Number of values of the vectorized variable per block.
 constexpr int64_t kChannels = 256;
-// Bytes of the operands that a strip reads for one vector. They fit in the L1 cache.
+// Maximum bytes of the operands that a strip reads for one vector, so that they fit in the L1
+// cache.
 constexpr int64_t kSplitStripBytes = 20 * 1024;
-// The partial results take at most this fraction of the bytes of the operands.
+// Maximum size of the partial results, as a fraction of the size of the operands.
 constexpr double kPartialsShare = 1.0 / 8;
-// Minimum number of ranges of the reduction for the nominal batch size. With fewer, threads of
-// large machines would have no work.
+// Minimum number of ranges into which the reduction is divided at the nominal batch size. Fewer
+// ranges would leave threads of large machines idle.
 constexpr double kMinParts = 16;
-// Maximum number of ranges. Kernel::finish, which runs in one thread, reads all partial results.
+// Maximum number of ranges into which the reduction is divided. Kernel::finish, which runs in one
+// thread, reads the partial results of all ranges.
 constexpr double kMaxParts = 32;
 constexpr double kMinBlockProducts = 200e3;
 // Maximum number of multiply-adds in an unrolled loop over a reduction variable.
@@ -37,7 +39,8 @@ std::vector<Expr> loads_of(const Expr& body) {
 
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Returns the smallest equal pieces of `extent` elements with at most `most` elements each.
+/// Divides `extent` elements evenly into the fewest pieces of at most `most` elements. Returns the
+/// size of a piece.
 int64_t balanced(int64_t extent, int64_t most) {
   most = std::max<int64_t>(most, 1);
   return ceil_of(extent, ceil_of(extent, most));
@@ -67,8 +70,8 @@ std::optional<SplitContraction> SplitContraction::match(KernelBuilder& b) {
   return c;
 }
 
-/// Flattens the sinks after the sum, with variables of their own, because they run in
-/// Kernel::finish and their variables may merge there.
+/// Flattens the epilogue with loop variables of its own. The epilogue runs in Kernel::finish, where
+/// collapse_vars() may merge its variables.
 void SplitContraction::flatten_epilogue(const GroupPart& part) {
   if (part.sinks.size() == 1) return;
   const GroupSink& sum = b_.group.sinks[static_cast<size_t>(part.sinks.front())];
@@ -94,7 +97,7 @@ void SplitContraction::flatten_epilogue(const GroupPart& part) {
 }
 
 /// Chooses the result variable along which all loads are contiguous or broadcast. Returns false if
-/// there is none.
+/// there is no such variable.
 bool SplitContraction::choose_vector_var() {
   const std::vector<Expr> loads = loads_of(sum_.body);
   for (int64_t v : sum_.out) {
@@ -131,7 +134,8 @@ bool SplitContraction::choose_partials() {
   return parts >= kMinParts;
 }
 
-/// Cuts the outermost reduction variable whose inner loops fit in the cache into strips.
+/// Chooses the reduction variable to divide into strips: the outermost one whose inner loops read
+/// operands that fit in the cache.
 void SplitContraction::choose_strips() {
   const auto loads = static_cast<int64_t>(loads_of(sum_.body).size());
   const int64_t limit = kSplitStripBytes / (kir::kVectorBytes * loads);
@@ -147,7 +151,8 @@ void SplitContraction::choose_strips() {
   strip_ = balanced(extent, limit / inner);
 }
 
-/// Gives the innermost variables the accumulators.
+/// Chooses the tile sizes, innermost variables first, so that the accumulators of a tile fit in
+/// registers.
 void SplitContraction::choose_tiles() {
   int64_t left = b_.processor.accumulators;
   tile_sizes_.resize(others_.size());
@@ -157,9 +162,9 @@ void SplitContraction::choose_tiles() {
   }
 }
 
-/// Finds the values of the innermost reduction variable for which the comparisons in the masks of
-/// loads hold, whatever the result is. Inside of this range, the code needs no masks along the
-/// innermost axis.
+/// Finds the range of the innermost reduction variable in which the comparisons in the masks of
+/// loads are true for every result. In this range, the code needs no masks along the innermost
+/// axis.
 void SplitContraction::find_interior() {
   const int64_t inner = sum_.reduce.back();
   const Dim& extent = b_.extent(inner);
@@ -187,7 +192,7 @@ void SplitContraction::find_interior() {
   interior_end_ = end;
 }
 
-/// Returns the place of the current result in the partial results of `part`. The vectorized
+/// Returns the offset of the current result in the partial results of `part`. The vectorized
 /// variable is innermost.
 Expr SplitContraction::partial_place(const Expr& part) const {
   return (part * extent_expr(element_count(b_, others_)) + row_major_index(b_, others_)) *

@@ -10,23 +10,23 @@ namespace fluid {
 
 /// CPU schedule for a contraction that has few results, long sums, and a result variable along
 /// which all loads are contiguous or broadcast. An example is the filter gradient of a depthwise
-/// convolution of channels-last images. Contraction would sweep all operands once for each tile of
-/// results. This schedule gives each block a range of the reduction. The block divides its range
-/// into strips that fit in the L1 cache, and updates all results before the next strip.
+/// convolution of channels-last images. The schedule Contraction would read all operands once for
+/// each tile of results. This schedule gives each block a range of the reduction. The block divides
+/// its range into strips that fit in the L1 cache, and updates all results before the next strip.
 /// Kernel::finish adds the partial results of the blocks in order and computes the epilogue.
 class SplitContraction {
  public:
   /// Returns the schedule of the builder's group, or nullopt if this schedule does not apply to the
-  /// group. The builder is then unusable.
+  /// group. If it returns nullopt, the builder is unusable.
   static std::optional<SplitContraction> match(KernelBuilder& builder);
   /// Sets the body, the finish function and the number of blocks of the builder's kernel.
   void emit();
 
  private:
-  /// Consecutive values of a result variable whose accumulators are in registers together.
+  /// Consecutive values of a result variable whose accumulators are in registers at the same time.
   struct Segment {
     Expr base;    ///< first value
-    int64_t var;  ///< variable of the unrolled loop over the values, minus `base`
+    int64_t var;  ///< variable of the unrolled loop: the value minus `base`
     int64_t size;
   };
   explicit SplitContraction(KernelBuilder& builder) : b_(builder) {}
@@ -63,7 +63,7 @@ class SplitContraction {
   Expr parts_;                     ///< number of ranges of the reduction
   Expr part_;                      ///< index of the block's range
   Expr begin_, end_;               ///< the block's range of the vectorized variable
-  std::vector<Expr> strip_range_;  ///< first and last + 1 value of the strip variable
+  std::vector<Expr> strip_range_;  ///< begin and end of the range of the strip variable
 };
 
 }  // namespace fluid

@@ -101,8 +101,8 @@ void Sweep::make_nests() {
   }
 }
 
-/// Returns the nest that has the same loops as the sink, or a new nest. Renames the variables of
-/// the sink to the variables of the nest.
+/// Returns the loop nest that has the same loops as the sink, or a new nest. Renames the variables
+/// of the sink to the variables of the nest.
 Sweep::Nest& Sweep::find_or_add_nest(FlatSink& sink) {
   std::vector<Nest>& nests = stages_[static_cast<size_t>(sink.source->stage)];
   const PartialResults* partial = partial_results_of(sink);
@@ -207,9 +207,9 @@ void Sweep::choose_vector_vars() {
   }
 }
 
-/// Finds a row variable that is innermost in memory and too short for lanes, such as the three
-/// channels of channels-last images. With such a variable inside of the lanes, all stores together
-/// are contiguous.
+/// Finds a row variable that is innermost in memory and too short to vectorize, such as the three
+/// channels of channels-last images. If it is unrolled inside the vectorized loop, the interleaved
+/// stores are contiguous.
 void Sweep::choose_interleaved() {
   if (b_.processor.gpu || row_vector_ < 0 || stages_.size() != 1 || stages_[0].size() != 1) return;
   const Nest& nest = stages_[0][0];
@@ -228,9 +228,9 @@ void Sweep::choose_interleaved() {
   }
 }
 
-/// Whether each result of a row can have a loop of its own over the vectorized rows. If adjacent
-/// rows are adjacent in memory, as the channels of channels-last images are, the kernel then walks
-/// through memory in order.
+/// Whether the loop over the vectorized rows can be inside the loops over the results of a row. If
+/// adjacent rows are adjacent in memory, as the channels of channels-last images are, the kernel
+/// then accesses memory sequentially.
 bool Sweep::rows_are_innermost() const {
   if (b_.processor.gpu || row_vector_ < 0 || stages_.size() != 1 || !partials_.empty()) {
     return false;
@@ -246,8 +246,8 @@ bool Sweep::rows_are_innermost() const {
   return loops;
 }
 
-/// Keeps the partial results of a nest with few results in registers. If they were in memory, each
-/// row would wait until the sums of the previous row are stored.
+/// Keeps the partial results of a nest with few results in registers. In memory, each addition
+/// would wait for the store of the previous row's sum.
 void Sweep::choose_registers() {
   if (b_.processor.gpu || stages_.size() != 1 || stages_.front().size() != 1) return;
   const Nest& nest = stages_.front().front();
@@ -473,7 +473,7 @@ void Sweep::emit_row(kir::Block& out) {
 }
 
 /// Emits one vector loop over all combinations of `fastest` and `others`. A loop over `fastest`
-/// alone would be too short to keep all threads of a thread team busy.
+/// alone would be too short to keep all threads of a thread group busy.
 kir::Block& Sweep::emit_flattened_loop(int64_t fastest, const Vars& others, kir::Block& out) {
   std::vector<std::pair<int64_t, Expr>> digits = {{fastest, extent_expr(b_.extent(fastest))}};
   Expr count = digits[0].second;
@@ -488,7 +488,7 @@ kir::Block& Sweep::emit_flattened_loop(int64_t fastest, const Vars& others, kir:
 }
 
 /// Returns the variables to flatten into one loop with the vector variable; none on a CPU. If sums
-/// are in memory, excludes reduction variables, because two threads would add to the same sum.
+/// are in memory, excludes reduction variables: otherwise two threads would add to the same sum.
 Vars Sweep::vars_to_flatten(const Nest& nest, const Vars& vars) const {
   const bool wide = estimated_extent(b_.extent(nest.vector)) >= kFullBlockIterations;
   if (!b_.processor.gpu || nest.array || wide) return {};

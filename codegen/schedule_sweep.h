@@ -1,7 +1,6 @@
 #pragma once
 
-// Sweep schedule of one GroupPart: loops over the rows of the part. The rows are divided into
-// blocks.
+// Row-wise schedule of one GroupPart: a loop over the rows of the part, divided into blocks.
 
 #include <list>
 
@@ -26,7 +25,7 @@ struct SweepOptions {
 class Sweep {
  public:
   Sweep(KernelBuilder& builder, const GroupPart& part);
-  /// Sweeps over `sinks`, which all have the row variables `rows`.
+  /// Schedules `sinks`, which all have the row variables `rows`.
   Sweep(KernelBuilder& builder, std::vector<FlatSink> sinks, Vars rows,
         const SweepOptions& options = {});
 
@@ -97,12 +96,11 @@ class Sweep {
   /// Whether the loop over the vectorized row variable is inside of the loops over the results of
   /// a row, not around them.
   bool innermost_rows_ = false;
-  Expr row_begin_, row_end_;  ///< the range of that loop
-  /// A short row variable, unrolled inside of the vectorized rows, whose stores interleave; -1:
-  /// none.
+  Expr row_begin_, row_end_;  ///< range of the loop over the vectorized row variable
+  /// A short row variable whose loop is unrolled inside the vectorized row loop, so that its stores
+  /// interleave; -1: none.
   int64_t interleaved_ = -1;
-  /// Whether a block accumulates its block-major partial results in registers. False: in the
-  /// buffer.
+  /// Whether a block accumulates its block-major partial results in registers, not in their buffer.
   bool in_registers_ = false;
   Vars prefix_;        ///< leading row variables, whose iterations are divided among the blocks
   int64_t chunk_ = 0;  ///< chunk size; 0: the last row variable is not divided into chunks
@@ -116,7 +114,7 @@ class Sweep {
   Expr block_index_;
 };
 
-/// Emits the sweeps over all GroupParts, and the finish function, into the kernel of the builder.
+/// Emits the row loops of all GroupParts, and the finish function, into the kernel of the builder.
 void emit_sweeps(KernelBuilder& builder);
 
 }  // namespace fluid

@@ -51,8 +51,8 @@ Program with_length(const Program& program, int64_t length) {
 }
 
 /// Collective. If PrecisionOptions::choose_amp is true, returns the precision to use: chosen_amp if
-/// set, else the fastest precision in rank 0's measurements. All ranks return rank 0's choice.
-/// Returns nullopt if choose_amp is false.
+/// set, else the result of choose_amp() on rank 0. All ranks return rank 0's choice. Returns
+/// nullopt if PrecisionOptions::choose_amp is false.
 std::optional<AmpChoice> chosen_amp(const Program& program, Place place, ExecutorOptions options,
                                     ProcessGroup& group) {
   group.check_equal("choice of precision", options.precision.choose_amp ? "measured" : "given");
@@ -310,8 +310,8 @@ class Executor::Impl {
   }
 
   bool trains() const { return !recipes_.empty(); }
-  /// Returns the recipe called `name`, or the only recipe if `name` is empty. Returns null if the
-  /// program minimizes nothing.
+  /// Returns the recipe called `name`, or the only recipe if `name` is empty. Returns null if
+  /// `name` is empty and the program has no recipe.
   const ir::Op* recipe(std::string_view name) const {
     return trains() || !name.empty() ? &recipe_named(recorded_program().main(), name) : nullptr;
   }
@@ -323,9 +323,9 @@ class Executor::Impl {
     const ir::Op* train = recipe(recipe_name);
     return train != nullptr && train->attrs.has("schedule");
   }
-  /// Returns the learning rate that the program records for the optimizer. set_learning_rate()
-  /// stores the new rate as a multiple of this rate. Throws UserError unless the schedule is Manual
-  /// and a training step is prepared.
+  /// Returns the base learning rate of the optimizer, as recorded in the program.
+  /// set_learning_rate() stores the new rate as a multiple of this rate. Throws UserError unless
+  /// the schedule is Manual and a training step is prepared.
   double manual_base_lr(std::string_view recipe_name) {
     const ir::Op* train = recipe(recipe_name);
     if (train == nullptr || train->attrs.get_or("schedule", std::string()) != kManualSchedule) {
@@ -455,9 +455,10 @@ class Executor::Impl {
     return lengths;
   }
 
-  /// Returns the pass options of the steps in `mode` for `batch` samples of length `length` with
-  /// the feeds `feeds`. Mode::train gives a step for each recipe, so that the variables of all
-  /// recipes exist before the first checkpoint. Throws UserError if the batch size is invalid.
+  /// Returns the options with which the pass pipeline compiles the steps for `mode`, `batch`
+  /// samples, `length` and `feeds`. Mode::train gives a step for each recipe, so that the variables
+  /// of all recipes exist before the first checkpoint. Throws UserError if the batch size is
+  /// invalid.
   std::vector<Options> checked_pass_options(Mode mode, int64_t batch, int64_t length,
                                             const std::set<std::string>& feeds,
                                             int64_t global_batch = 0) const {
@@ -546,7 +547,7 @@ class Executor::Impl {
   ProcessGroup group_;
   std::optional<AmpChoice> amp_choice_;
   ExecutorOptions options_;
-  std::vector<std::string> recipes_;                 ///< names of the recipes, in recorded order
+  std::vector<std::string> recipes_;                 ///< names of the recipes, in program order
   std::vector<std::optional<PlateauRule>> plateau_;  ///< one element per recipe
   std::string last_recipe_;                          ///< recipe of the last training step
   std::vector<std::string> known_feeds_;

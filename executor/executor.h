@@ -33,8 +33,8 @@ class ProcessGroup;
 
 /// How Executor::save() writes parameters.
 struct SaveOptions {
-  /// Writes the parameters of the program without adapters, with each adapted weight w replaced by
-  /// w + scale * a b. A program without adapters loads the file.
+  /// Merges LoRA adapters: writes each adapted weight w as w + scale * a b, and leaves out a and b.
+  /// A program without adapters can load the file.
   bool merge_adapters = false;
 };
 
@@ -50,8 +50,8 @@ using Feeds = std::initializer_list<std::pair<std::string, Tensor>>;
 /// The batch sizes for which Executor::prepare() compiles steps, by mode. A size listed twice is
 /// compiled once.
 struct BatchSizes {
-  /// Compiles a step of each recipe. If several ranks train sparse parameters, a step is compiled
-  /// for one size of the global batch: prepare() takes equal shards, and run() compiles the others.
+  /// Each size is compiled for every recipe. If several ranks train sparse parameters, prepare()
+  /// assumes equal shards, and run() compiles a step for any other size of the global batch.
   std::vector<int64_t> train = {};
   std::vector<int64_t> eval = {};
   std::vector<int64_t> predict = {};
@@ -61,8 +61,7 @@ struct BatchSizes {
   std::vector<int64_t> lengths = {};
 };
 
-/// Memory of an executor in bytes: the arena, which contains all tensors of all steps, and other
-/// memory.
+/// Memory of an executor in bytes. The arena contains all tensors of all steps.
 struct MemoryUse {
   int64_t total = 0;           ///< size of the arena: state + slots + transient
   int64_t state = 0;           ///< parameters, optimizer state, counters
@@ -75,9 +74,9 @@ struct MemoryUse {
   int64_t pinned_bytes = 0;  ///< pinned host memory; 0 on a CPU
 };
 
-/// Runs a program on a place. Compiles a step for each batch size and length, and holds the
-/// variables (parameters, buffers, optimizer state). All variables are initialised from the seed on
-/// first use.
+/// Runs a program on a place, which is the CPU or one GPU. Compiles a step for each batch size and
+/// length, and holds the variables (parameters, buffers, optimizer state). All variables are
+/// initialised from the seed on first use.
 ///
 /// Threads: one thread at a time may use an Executor and its outputs. Concurrent calls from several
 /// threads throw UserError. To serve from N threads, make N executors from one Program, with
@@ -87,10 +86,10 @@ struct MemoryUse {
 /// Fork: a call in a child process throws UserError if the process was forked after the first step,
 /// or after a GPU was opened.
 ///
-/// Feeds: a column of a batch has the name, shape and dtype of its `data` op. u8 is converted to
-/// any float dtype, and f64 to f32. The attributes `scale`, `mean` and `std` of `data` are applied
-/// when a feed is copied. The columns give the length (kLength) of a step: at least 1, and equal on
-/// all ranks of a training step.
+/// Feeds: a column of a batch must have the name, shape and dtype of its `data` op. u8 is converted
+/// to any float dtype, and f64 to f32. The attributes `scale`, `mean` and `std` of `data` are
+/// applied when a feed is copied. The shapes of the columns give the length (kLength) of a step: at
+/// least 1, and equal on all ranks of a training step.
 class Executor {
  public:
   /// Throws UserError when the program cannot be trained or run on `place`, or needs more memory
@@ -118,8 +117,8 @@ class Executor {
   /// Runs one training step: forward, backward, update. Runs only the forward pass if the program
   /// has no minimize(). Throws UserError for a batch that does not match the program's feeds, and
   /// for data that a kernel rejects (a label out of range). No variable changes after a UserError.
-  /// Throws DeviceError when a library fails. The message says, on the CPU only, whether some
-  /// variables were updated.
+  /// Throws DeviceError when a library fails. On the CPU, its message says whether some variables
+  /// were updated.
   ///
   /// On a GPU steps are asynchronous: run() returns once the feeds are copied, and at most two
   /// steps are in flight. An error of step n is thrown, with n in its message, by the first call
@@ -156,15 +155,15 @@ class Executor {
   std::vector<std::string> omitted_outputs(const std::vector<std::string>& feeds);
 
   /// Writes parameters and buffers (running statistics) to a safetensors file, atomically. For a
-  /// program with adapters (fluid::lora()), writes only the trainable ones, unless
+  /// program with LoRA adapters (fluid::lora()), omits frozen variables, unless
   /// SaveOptions::merge_adapters is set. Also writes values that are not finite; see
   /// nonfinite_parameters().
   void save(const std::string& path, const SaveOptions& options = {});
   /// Returns the names of parameters and buffers that have an inf or NaN element.
   std::vector<std::string> nonfinite_parameters();
   /// Reads parameters and buffers from a safetensors file, in any float dtype. Unless
-  /// LoadOptions::partial is set, the file must contain all of them and nothing else, with equal
-  /// shapes. A call before the first prepare() avoids compiling the initialisers.
+  /// LoadOptions::partial is set, the file must contain exactly those of the program, with equal
+  /// shapes. A load() before the first prepare() avoids compiling the initialisers.
   LoadReport load(const std::string& path, const LoadOptions& options = {});
   /// Stores the column table of the training data (SampleData::table()) with the parameters; null
   /// removes it. Trainer::fit() sets the table of its training data. save() and snapshot() write
@@ -176,9 +175,9 @@ class Executor {
   std::vector<std::string> parameters() const;
   /// Returns a copy of a parameter, a buffer, or an optimizer state such as "fc0.w.m".
   Tensor parameter(std::string_view name);
-  /// Sets a parameter, buffer or optimizer state. Float dtypes are converted. Throws UserError when
-  /// there is no such variable, when shapes or other dtypes differ, and for a finite element that
-  /// becomes inf.
+  /// Sets a parameter, buffer or optimizer state. Converts between float dtypes. Throws UserError
+  /// when there is no such variable, when shapes or non-float dtypes differ, and for a finite
+  /// element that overflows to inf.
   void set_parameter(std::string_view name, const Tensor& value);
 
   /// Sets the parameters to their averages over training (MinimizeOptions::ema, swa), or back to
@@ -225,13 +224,13 @@ class Executor {
   /// if choose_amp is off.
   const std::optional<AmpChoice>& amp_choice() const;
 
-  // `recipe`: name of the recipe; empty: the only recipe of the program.
+  // Below, `recipe` is the name of a recipe; if empty, the only recipe of the program.
 
   /// The loss scale and the number of skipped steps; absent when the loss is not scaled.
   std::optional<LossScaling> loss_scaling(std::string_view recipe = {}) const;
   /// Updates the learning rate schedule Plateau with the loss of an epoch, like PyTorch's
   /// ReduceLROnPlateau.step(). Use the validation loss if there is one, else the training loss.
-  /// Returns whether the learning rate was reduced. Does nothing under another schedule.
+  /// Returns whether the learning rate was reduced; always false under another schedule.
   bool reduce_on_plateau(double loss, std::string_view recipe = {});
   /// Whether the learning rate schedule is Plateau.
   bool uses_plateau_schedule(std::string_view recipe = {}) const;
@@ -245,7 +244,7 @@ class Executor {
 
   /// The profile of the steps recorded so far; see ExecutorOptions::profile.
   Profile profile() const;
-  /// Peak FLOP/s and memory bandwidth of the place. Measuring the bandwidth takes 0.2 s.
+  /// Peak FLOP/s and memory bandwidth of the place. May first measure the CPU for about a second.
   Limits limits() const;
 
   /// The memory that this executor uses.

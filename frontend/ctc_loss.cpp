@@ -14,8 +14,8 @@ namespace {
 /// infinite.
 constexpr double kLogZero = -1e30;
 
-/// Records the loss of one batch. L = 2 S + 1 is the length of a target with a blank before,
-/// between and after its labels.
+/// Records the loss of one batch. The extended target has a blank before, between and after the
+/// labels of the target. Its length is L = 2 S + 1.
 class Ctc {
  public:
   Ctc(Value log_probs, Value targets, Value input_lengths, Value target_lengths,
@@ -74,8 +74,8 @@ class Ctc {
   }
   Value constant(double value) const { return filled(log_probs_.dtype(), {}, value); }
 
-  /// Returns [N, L]: a blank, then each label followed by a blank. Elements past the length of a
-  /// target may be any integers and are replaced by blanks.
+  /// Returns the extended targets [N, L]: a blank, then each label followed by a blank. Elements
+  /// past the length of a target may be any integers and are replaced by blanks.
   Value labels_with_blanks() const {
     const Shape& shape = targets_.shape();
     const auto blank = static_cast<double>(options_.blank);
@@ -102,8 +102,8 @@ class Ctc {
     return max + log(exp(a - max, loc_) + exp(b - max, loc_) + exp(c - max, loc_), loc_);
   }
 
-  /// Returns the forward variables log alpha [N, L] at the end of each input: the log-probability
-  /// of all alignments that end at each position of the target with blanks.
+  /// Returns the forward variables log alpha [N, L] after the last step of each input: the total
+  /// log-probability of all alignments that end at each position of the extended target.
   Value scan_inputs(Value labels) const {
     const Shape& shape = log_probs_.shape();
     const DType dtype = log_probs_.dtype();
@@ -130,8 +130,8 @@ class Ctc {
     return scan({start}, {inputs, times}, step, {}, loc_).carries[0];
   }
 
-  /// Log-probability of each target, [N]. Alignments end at the last label or at the blank after
-  /// it.
+  /// Log-probability of each target, [N]. Alignments end at the last label or at the last blank of
+  /// the extended target.
   Value log_probability(Value log_alpha) const {
     const Value last =
         unsqueeze(target_lengths_ * filled(target_lengths_.dtype(), {}, 2), {.axes = {1}}, loc_);

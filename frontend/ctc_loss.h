@@ -11,7 +11,7 @@ struct CtcLoss {
   /// "none": one loss per sample, [N]. "mean": mean over the samples of loss / target length.
   /// "sum": sum over the samples.
   std::string reduction = "mean";
-  bool zero_infinity = false;  ///< infinite losses count as 0
+  bool zero_infinity = false;  ///< whether infinite losses are replaced by 0
 };
 
 /// Connectionist temporal classification loss (Graves et al., "Connectionist temporal

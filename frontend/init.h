@@ -36,7 +36,7 @@ class Init {
   /// The normal distribution truncated to [low, high], like torch.nn.init.trunc_normal_. The bounds
   /// must lie within 5 `stddev` of `mean`.
   static Init truncated_normal(double mean, double stddev, double low, double high);
-  /// Has mean 0 and bounds at -2 `stddev` and 2 `stddev`.
+  /// The normal distribution with mean 0, truncated to [-2 `stddev`, 2 `stddev`].
   static Init truncated_normal(double stddev) {
     return truncated_normal(0, stddev, -2 * stddev, 2 * stddev);
   }
@@ -44,15 +44,15 @@ class Init {
   /// fewer) are orthonormal, times `gain` (Saxe et al., "Exact solutions to the nonlinear dynamics
   /// of learning in deep linear neural networks", ICLR 2014).
   static Init orthogonal(double gain = 1);
-  /// The identity convolution, like torch.nn.init.dirac_.
+  /// Weights of a convolution that is the identity in each group, like torch.nn.init.dirac_.
   static Init dirac(int64_t groups = 1);
   /// The values of a float tensor, which the program stores as f64. Throws UserError for other
   /// dtypes.
   static Init array(const Tensor& values);
   /// The values in a .npy file. Reads the file immediately.
   static Init npy(const std::string& path);
-  /// The initialiser that the program's text calls `name`, such as "normal" with the setting std.
-  /// The op `param` checks both.
+  /// The initialiser called `name` in program files, such as "normal" with the setting `std`. The
+  /// `param` op validates the name and the settings when it is recorded.
   static Init named(const std::string& name, const Attrs& settings);
 
   const Attrs& attrs() const { return attrs_; }

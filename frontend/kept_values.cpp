@@ -68,7 +68,7 @@ std::vector<std::string> value_names(const Program& program) {
   for (const auto& op : program.ir().main().ops) {
     if (!computes_value(*op)) continue;
     for (const ir::Result& r : op->results) names.push_back(r.name);
-    for (size_t end = 0; end < op->scope.size();) {  // "block0", then "block0.attention"
+    for (size_t end = 0; end < op->scope.size();) {  // adds "block0", then "block0.attention"
       end = std::min(op->scope.find('.', end + 1), op->scope.size());
       names.push_back(op->scope.substr(0, end));
     }

@@ -9,20 +9,20 @@ namespace fluid {
 
 /// Makes training steps keep the gradient of parameter `name` in the state `name` + ".gradient",
 /// which Executor::parameter() reads. This is the gradient of the whole batch, before clipping. A
-/// step whose update is skipped does not change the state. Changes the hash of the program:
-/// checkpoints of the program without the state no longer fit. Throws UserError if there is no such
+/// step whose update is skipped does not change the state. Changes the hash of the program, so that
+/// checkpoints written without the state do not load. Throws UserError if there is no such
 /// parameter, or if it is frozen or sparse.
 void keep_gradient(Program& program, const std::string& name, const Loc& loc = Loc::here());
 
-/// Returns the value called `name` in the program's text, else the last value that the layer `name`
-/// recorded. Returns null if there is neither or `name` is empty.
+/// Returns the value that is called `name` in the program's text, or else the last value recorded
+/// by the layer called `name`. Returns an empty Value if neither exists or `name` is empty.
 Value named_value(Program& program, const std::string& name);
 
-/// Whether `name` is a value or layer in the body of a scan: each of its steps computes another
-/// one.
+/// Whether `name` is a value or layer in the body of a scan, which each step of the scan computes
+/// anew.
 bool is_value_of_scan_step(const Program& program, const std::string& name);
 
-/// Returns the names of values and layers for named_value(), sorted.
+/// Returns the names of all values and layers that named_value() finds, sorted.
 std::vector<std::string> value_names(const Program& program);
 
 }  // namespace fluid

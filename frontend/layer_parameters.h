@@ -14,8 +14,8 @@ namespace fluid {
 /// Returns "scope.name", or `name` if `scope` is empty.
 std::string scoped_name(const std::string& scope, const std::string& name);
 
-/// Returns the recording state for a layer. The scope of the layer ends in `name`. If `name` is
-/// empty, the scope ends in the first free name of kind0, kind1...
+/// Returns the recording state for a layer. The last component of the layer's scope is `name` or,
+/// if `name` is empty, the first unused name among <kind>0, <kind>1, ...
 ir::Graph::Recording layer_recording(const ir::Graph& graph, const std::string& kind,
                                      const std::string& name);
 
@@ -56,8 +56,8 @@ class LayerParameters {
             const std::optional<Value>& given, const std::optional<Init>& init,
             const Init& fallback);
 
-  /// Throws UserError if an option of ParameterOptions is set but no parameter of the layer uses
-  /// it.
+  /// Throws UserError if ParameterOptions are set but get() has added no parameter to which they
+  /// could apply.
   void check_options() const;
 
  private:

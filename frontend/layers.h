@@ -61,7 +61,7 @@ class Padding {
   Padding(const std::vector<int64_t>& values) : given_(values) {}     // NOLINT: implicit conversion
   Padding(Same same) : same_(same) {}                                 // NOLINT: implicit conversion
 
-  /// Returns the padding as numbers, for a layer with input x.
+  /// Returns the padding in numbers for a convolution of x. The arguments matter only for Same.
   Ints resolve(Value x, const Ints& kernel, const Ints& stride, const Ints& dilation,
                const Loc& loc) const;
 
@@ -79,7 +79,7 @@ class Padding {
 /// `weight`, `bias`, `gamma` and `beta` pass a value that is used instead of a new parameter. If
 /// several layers share a parameter, its gradient is the sum of the gradients from all layers.
 ///
-/// Throws UserError when the type of a passed value does not fit, or when initialisers or
+/// Throws UserError when a passed value has the wrong type, or when initialisers or
 /// ParameterOptions are set but the layer adds no parameter.
 struct Conv {
   Required<int64_t> filters;  ///< output channels

@@ -28,7 +28,7 @@ struct Registry {
   std::vector<Registration> programs;
 };
 Registry& registry() {
-  static auto* const all = new Registry;  // never deleted: static Programs may outlive it
+  static auto* const all = new Registry;  // never deleted: destructors of static Programs use it
   return *all;
 }
 

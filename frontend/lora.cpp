@@ -21,10 +21,10 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kMaxListedWeights = 8;  ///< maximum number of weights in a message
+constexpr size_t kMaxListedWeights = 8;  ///< maximum number of weights in an error message
 
-/// Returns whether `op` multiplies by the weight of a linear layer: a parameter [in, out] that is
-/// not an adapter.
+/// Returns whether `op` is the matmul of a linear layer: its second operand is a parameter
+/// [in, out] that is not an adapter.
 bool is_weight_product(const ir::Op& op) {
   if (op.name != "matmul" || op.attrs.get_or("transpose_a", false) ||
       op.attrs.get_or("transpose_b", false)) {
@@ -41,7 +41,7 @@ void check_options(const Lora& options, const Loc& loc) {
                            ir::float_text(options.alpha) + " must be positive");
 }
 
-/// The adapters a and b of a weight.
+/// The LoRA adapters a and b of a weight.
 struct AdapterValues {
   Value a, b;
 };
@@ -59,7 +59,7 @@ AdapterValues record_adapters(ir::Graph& graph, Value w, const Lora& options, co
           record_source(graph, "param", name + ".lora_b", type_b, b, loc)};
 }
 
-/// Adds scale * (x a) b to the result of `product`, x w. Inserts the new ops after `product`.
+/// Adds scale * (x a) b to the result x w of the matmul `product`, right after this op.
 void add_low_rank_product(ir::Op& product, std::map<std::string, AdapterValues>& adapters,
                           const Lora& options) {
   ir::Graph& graph = *product.graph();
@@ -81,7 +81,7 @@ void add_low_rank_product(ir::Op& product, std::map<std::string, AdapterValues>&
   graph.move_tail(first, static_cast<size_t>(at - graph.ops.begin()) + 1);
 }
 
-/// A recipe that trains a weight trains its adapters.
+/// Makes each recipe that trains a weight train the adapters of the weight, too.
 void add_to_recipes(ir::Graph& graph, const std::map<std::string, AdapterValues>& adapters) {
   for (ir::Op* train : recipes_of(graph)) {
     auto names = train->attrs.get_or("trains", std::vector<std::string>());
@@ -104,7 +104,7 @@ void freeze_base(ir::Graph& graph) {
   freeze_running_statistics(graph);
 }
 
-/// Adds adapters to the weights for which `selected` returns true. Returns false if there are none.
+/// Adds adapters to the weights whose names `selected` accepts. Returns whether it accepts any.
 template <class F>
 bool add_adapters(ir::Graph& graph, const Lora& options, const Loc& loc, F selected) {
   check_options(options, loc);

@@ -13,7 +13,7 @@ namespace fluid {
 /// Options of low-rank adapters.
 struct Lora {
   int64_t rank = 8;
-  double alpha = 8;  ///< scales the adapters' product by alpha / rank
+  double alpha = 8;  ///< the product of the adapters is scaled by alpha / rank
 };
 
 /// Adds low-rank adapters to linear weights (Hu et al., "LoRA: low-rank adaptation of large
@@ -31,9 +31,9 @@ struct Lora {
 void lora(Program& program, const std::string& pattern, const Lora& options = {},
           const Loc& loc = Loc::here());
 
-/// Adds the adapters that are listed in the file `path`, which Executor::save() or `fluidrun train
-/// --lora` wrote. Executor::load() reads their values. Throws UserError if the file has no adapters
-/// or if the program lacks a weight.
+/// Adds the adapters listed in the file `path`, which Executor::save() or `fluidrun train --lora`
+/// wrote. To load their values, call Executor::load(). Throws UserError if the file has no adapters
+/// or if the program lacks an adapted weight.
 void lora_from_file(Program& program, const std::string& path, const Loc& loc = Loc::here());
 
 /// The adapters of one weight in a recorded program.
@@ -44,12 +44,12 @@ struct LoraAdapter {
 };
 std::vector<LoraAdapter> lora_adapters(const ir::Program& program);
 
-/// Whether the parameter is an adapter.
+/// Whether the parameter is a LoRA adapter.
 bool is_lora_adapter(const ir::Op& param);
 
 /// Name of the metadata entry of a parameter file that lists adapters: "fc0.w:rank=8,alpha=8;...".
 inline constexpr std::string_view kLoraMetadata = "fluid.lora";
-/// The value of kLoraMetadata for a program.
+/// Returns the text of the metadata entry kLoraMetadata for `adapters`.
 std::string lora_metadata(const std::vector<LoraAdapter>& adapters);
 
 /// Parses "rank=8,alpha=16". Throws UserError for other text.

@@ -13,18 +13,18 @@ namespace fluid {
 ///   *        any characters, dots included
 ///   ?        one character
 ///   [a-c]    one of these characters; [!a-c]: one other character
-///   {w,b}    one of these texts
+///   {w,b}    one of these alternatives
 ///   (...)    captures what it encloses for `$1`, `$2`... of renamed(); (*) and (.*) capture any
 ///            characters
 ///
-/// All other characters stand for themselves. A backslash escapes the next character.
+/// All other characters match themselves. A backslash escapes the next character.
 class NamePattern {
  public:
-  /// Throws UserError for an unmatched bracket.
+  /// Throws UserError for an unmatched bracket or an invalid character range.
   explicit NamePattern(std::string_view text);
 
   const std::string& text() const { return text_; }
-  /// Number of captures.
+  /// Number of capture groups.
   size_t captures() const { return matcher_.mark_count(); }
   /// Whether the pattern matches all of `name`.
   bool matches(const std::string& name) const;
@@ -40,9 +40,9 @@ class NamePattern {
   std::regex matcher_;
 };
 
-/// Ends the message about a pattern that selects none of `names`: suggests "*PATTERN" if it selects
-/// one. Otherwise lists the nearest of the names that contain the pattern's longest word, or of all
-/// names.
+/// Returns a suggestion to append to the message that `pattern` selects none of `names`. Suggests
+/// "*PATTERN" if this selects a name. Otherwise lists the most similar names, preferably those that
+/// contain the longest word of the pattern.
 std::string pattern_suggestion(const std::string& pattern, std::span<const std::string> names);
 
 }  // namespace fluid

@@ -19,20 +19,20 @@ struct Clip {
   double global_norm = 0;  ///< clips the joint norm of all gradients, as clip_grad_norm_ does
 };
 
-/// A struct of a schedule's settings (ops/schedules.h), such as Cosine.
+/// A struct that holds the settings of a schedule (ops/schedules.h), such as Cosine.
 template <class T>
 concept ScheduleSettings = requires(const T& schedule) {
   { schedule_attrs_of(schedule) } -> std::same_as<Attrs>;
 };
 
-/// The schedule of the learning rate. Without one, the compiled step has a constant learning rate.
+/// A learning rate schedule. A default-constructed Schedule leaves the learning rate constant.
 class Schedule {
  public:
   Schedule() = default;
   template <ScheduleSettings T>
   Schedule(const T& settings)  // NOLINT: implicit conversion
       : attrs_(schedule_attrs_of(settings)) {}
-  /// Attributes of the op `train`.
+  /// The settings of the schedule, as attributes of the op `train`.
   const Attrs& attrs() const { return attrs_; }
 
  private:
@@ -52,7 +52,7 @@ struct Ema {
 /// optima and better generalization", 2018), as PyTorch's AveragedModel computes them: the mean of
 /// the parameters after update `start` and after each `every` further updates. Before update
 /// `start`, the average equals the parameter. The average of parameter "fc0.w" is the state
-/// "fc0.w.swa". Otherwise like Ema. A recipe cannot have both.
+/// "fc0.w.swa". Otherwise like Ema. A recipe cannot use both Ema and Swa.
 struct Swa {
   int64_t start = 0;  ///< first update to average, counted from 1; 0: no averages
   int64_t every = 1;
@@ -63,16 +63,16 @@ struct Swa {
 /// slow), and the parameters become the slow weights. The slow weights of parameter "fc0.w" are the
 /// state "fc0.w.slow".
 struct Lookahead {
-  int64_t every = 0;  ///< such as 5; 0: no lookahead
+  int64_t every = 0;  ///< updates per step of the slow weights, such as 5; 0: no lookahead
   double alpha = 0.5;
 };
 
 /// Options of minimize() besides the optimizer.
 struct MinimizeOptions {
-  /// Name of the recipe. A program of several recipes, such as a GAN, names each of them.
+  /// Name of the recipe. Required if the program has several recipes, as a GAN has.
   std::string name = {};
-  /// Patterns (name_pattern.h) of the parameters to train, such as {"discriminator"}. The other
-  /// parameters are constants of the recipe. Empty: all that the loss depends on.
+  /// Patterns (name_pattern.h) of the parameters to train, such as {"discriminator"}. The recipe
+  /// does not update other parameters. Empty: all parameters that the loss depends on.
   std::vector<std::string> parameters = {};
   Clip clip = {};
   Schedule schedule = {};
@@ -83,7 +83,7 @@ struct MinimizeOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-/// A struct of an optimizer's settings (ops/optimizers.h), such as AdamW.
+/// A struct that holds the settings of an optimizer (ops/optimizers.h), such as AdamW.
 template <class T>
 concept Optimizer = requires(const T& optimizer) {
   { recipe_of(optimizer) } -> std::same_as<Attrs>;

@@ -7,8 +7,8 @@ namespace fluid {
 
 Value record_parameter(ir::Graph& graph, const std::string& name, const Shape& shape,
                        const Init& init, const ParameterOptions& options, const Loc& loc) {
-  // Only options with non-default values are recorded. So the files of existing programs do not
-  // change when Fluid gets a new option.
+  // Records only options with non-default values, so that a new option in Fluid does not change the
+  // files of existing programs.
   Attrs attrs = init.attrs();
   if (!options.trainable) attrs.set("trainable", false);
   if (options.lr_scale != 1) attrs.set("lr_scale", options.lr_scale);

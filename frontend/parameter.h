@@ -18,11 +18,11 @@ struct ParameterOptions {
   /// rows that a step reads. The optimizer updates only these rows and their moments (lazy update).
   /// The cost of a step does not depend on V.
   bool sparse = false;
-  /// The loss that minimize() records adds l1 sum(|p|) + l2 sum(p^2); >= 0.
+  /// L1 and L2 penalty: minimize() adds l1 sum(|p|) + l2 sum(p^2) to the loss; >= 0.
   double l1 = 0, l2 = 0;
   /// Maximum L2 norm of the weights into each output; 0: no limit. After each update, scales larger
   /// weights down to this norm, like torch.renorm. An output is a column of a matrix [in, out], and
-  /// filter i of a convolution [out, in, ...]. A vector is bounded as a whole.
+  /// filter i of a convolution [out, in, ...]. For a vector, limits the norm of the whole vector.
   double max_norm = 0;
 };
 

@@ -45,7 +45,7 @@ void set_or_erase(ir::Op& op, std::string_view name, const T& value, const T& fa
   }
 }
 
-/// A setting that is a number, and its default value.
+/// A numeric setting, and its default value.
 struct NumberSetting {
   const char* name;
   std::optional<double> value;
@@ -60,8 +60,8 @@ std::vector<NumberSetting> number_settings(const ParameterGroup& group) {
           {"max_norm", group.max_norm, 0}};
 }
 
-/// Returns whether the group sets a number. Throws UserError for a number that is negative or not
-/// finite.
+/// Returns whether any numeric setting of the group is set. Throws UserError if a setting is
+/// negative or not finite.
 bool has_numbers(const ParameterGroup& group, const Loc& loc) {
   bool has_one = false;
   for (const auto& [name, value, fallback] : number_settings(group)) {
@@ -73,7 +73,7 @@ bool has_numbers(const ParameterGroup& group, const Loc& loc) {
   return has_one;
 }
 
-/// The states that ops read instead of batch statistics in inference.
+/// Returns the running statistics: the states that ops such as batch_norm read in inference.
 std::vector<ir::Op*> running_statistics(const ir::Graph& graph) {
   std::vector<ir::Op*> states;
   for (const auto& op : graph.ops) {

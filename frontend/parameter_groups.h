@@ -9,7 +9,7 @@
 
 namespace fluid {
 
-/// Settings of the parameters that a pattern selects. A setting without a value stays as it is.
+/// Settings of the parameters that a pattern selects. An absent setting leaves them unchanged.
 ///
 ///   fl::minimize(loss, fl::AdamW{}, {.groups = {{.pattern = "*", .trainable = false},
 ///                                               {.pattern = "head", .trainable = true,
@@ -17,13 +17,13 @@ namespace fluid {
 struct ParameterGroup {
   /// Selects parameters by their names or their layers' names; see NamePattern::selects().
   std::string pattern;
-  /// false: frozen; no gradient, optimizer state or update. The backward pass stops at the first
-  /// parameter that trains.
+  /// false: frozen; no gradient, optimizer state or update. The backward pass skips ops that depend
+  /// on no trainable parameter.
   std::optional<bool> trainable = {};
   std::optional<double> lr_scale = {};     ///< multiplies the learning rate; >= 0
   std::optional<double> decay_scale = {};  ///< multiplies the weight decay; >= 0
-  /// Like those of ParameterOptions; >= 0. Also changes the losses of recipes that are already
-  /// recorded.
+  /// See ParameterOptions; >= 0. Settings l1 and l2 also change the losses of recipes that are
+  /// already recorded.
   std::optional<double> l1 = {}, l2 = {}, max_norm = {};
   std::optional<Init> init = {};  ///< replaces the initialiser
   /// true: the selected batch norms use their running statistics in training too and do not update
@@ -33,15 +33,15 @@ struct ParameterGroup {
 };
 
 /// Applies the groups in their order; a later group overrides an earlier one. The settings become
-/// attributes of the recorded program, and save() includes them. Throws UserError, with similar
-/// names, for a pattern that selects nothing.
+/// attributes of the recorded program, and save() includes them. Throws UserError, which suggests
+/// similar names, for a pattern that selects nothing.
 void set_parameter_groups(ir::Graph& graph, const std::vector<ParameterGroup>& groups,
                           const Loc& loc = Loc::here());
 void set_parameter_groups(Program& program, const std::vector<ParameterGroup>& groups,
                           const Loc& loc = Loc::here());
 
-/// Returns true for a frozen parameter and for frozen running statistics, which training steps do
-/// not change.
+/// Returns whether `variable` is a frozen parameter or frozen running statistics. Training steps do
+/// not update frozen variables.
 bool is_frozen_variable(const ir::Op& variable);
 
 /// Freezes the running statistics of all batch norms.

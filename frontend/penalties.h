@@ -4,9 +4,9 @@
 
 namespace fluid {
 
-/// Sets the penalties in the loss of the recipe `train`: l1 sum(|p|) + l2 sum(p^2) for each
-/// parameter that the recipe trains, by the parameter's attributes l1 and l2. Replaces existing
-/// penalties.
+/// Adds penalties to the loss of the recipe `train`: l1 sum(|p|) + l2 sum(p^2) for each parameter p
+/// that the recipe trains. l1 and l2 are attributes of p. Replaces the penalties added by earlier
+/// calls.
 void set_penalties(ir::Op& train);
 
 }  // namespace fluid

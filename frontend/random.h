@@ -11,7 +11,8 @@
 
 namespace fluid {
 
-/// Returns the random number generator state of a graph, which all its random ops share.
+/// Returns the random number generator state that all random ops of a graph share. Adds the state
+/// if the graph has none.
 Value random_state(ir::Graph& graph, const Loc& loc);
 
 /// Options of random_uniform().

@@ -11,12 +11,13 @@ namespace fluid {
 /// The parameters on which `loss` depends, in recorded order.
 std::vector<Value> parameters_of(Value loss);
 
-/// Returns those of parameters_of(loss) that any of `patterns` (name_pattern.h) selects; all if
-/// there are no patterns. Throws UserError for a pattern that selects none.
+/// Returns the parameters of `loss` that at least one of `patterns` (name_pattern.h) selects, or
+/// all if `patterns` is empty. Throws UserError for a pattern that selects no parameter.
 std::vector<Value> selected_parameters(Value loss, const std::vector<std::string>& patterns,
                                        const Loc& loc);
 
-/// The parameters that a recipe may train, in recorded order; some may be frozen.
+/// The parameters of the recipe `train`, in recorded order. Includes frozen parameters, which the
+/// recipe does not update.
 std::vector<Value> trained_by(const ir::Op& train);
 
 /// Names of the recipes that train parameter `name`.

@@ -11,20 +11,20 @@
 namespace fluid {
 namespace {
 
-/// One kind of recurrent network.
+/// Describes a kind of recurrent cell.
 struct Cell {
   const char* name;
   int64_t gates;        ///< number of gates; the weights have gates * H rows
   size_t states;        ///< number of states per layer and direction
-  bool candidate_bias;  ///< whether there is a bias c [H] that the reset gate scales
+  bool candidate_bias;  ///< whether the cell has a bias c [H], multiplied by the reset gate
 };
 
-/// The parameters of one layer and direction. A bias that the layer does not have is null.
+/// The parameters of one layer and direction. Biases are null if the layer has none.
 struct CellParameters {
   Value w, u, b, c;
 };
 
-/// Computes the next states from one element x [N, features] of the sequence and the current
+/// Computes the next states from the input x [N, features] of one time step and the current
 /// states.
 using CellStep = Values (*)(Value x, const Values& states, const CellParameters& p,
                             const Recurrent& layer, const Loc& loc);
@@ -144,7 +144,7 @@ RecurrentResult run_layers(Value x, const Recurrent& layer, const Cell& cell, Ce
   Value within;
   if (layer.lengths) {
     within = is_within(result.output, *layer.lengths, loc);
-    // A NaN in the padding would reach the gradients of the weights.
+    // Zeroes the padding, because a NaN there would reach the gradients of the weights.
     result.output = where(within, result.output, scalar_like(result.output, 0, loc), loc);
   }
   auto initial = layer.initial.begin();

@@ -13,8 +13,8 @@ namespace fluid {
 /// in [-1 / sqrt(units), 1 / sqrt(units)], as in PyTorch.
 struct Recurrent {
   Required<int64_t> units;     ///< size of the hidden state, H
-  int64_t layers = 1;          ///< layer n + 1 reads the output of layer n
-  bool bidirectional = false;  ///< adds a second recurrence from the last element to the first
+  int64_t layers = 1;          ///< number of stacked layers
+  bool bidirectional = false;  ///< adds a second recurrence that runs from the last step backwards
   bool bias = true;
   bool relu = false;  ///< only for rnn(): relu instead of tanh
   /// Dropout probability, in training, for the output of each layer except the last.

@@ -11,7 +11,7 @@
 namespace fluid {
 namespace {
 
-/// Number of steps of a scan over `sequences`: a constant, or a dimension that depends on kLength.
+/// Number of steps of a scan over `sequences`: a constant, or a dynamic extent (kLength).
 Dim steps_of(const Values& sequences, const ScanOptions& options, const Loc& loc) {
   require(options.steps >= 0, loc, "scan: cannot take " + std::to_string(options.steps) + " steps");
   Dim steps = options.steps;
@@ -45,7 +45,7 @@ void move_dependent_ops(ir::Graph& graph, size_t first, const Values& arguments,
   body.adopt(std::move(moved));
 }
 
-/// Turns operands that come from other graphs into captures, which are arguments of the body.
+/// Replaces operands from other graphs by captures, which are additional arguments of the body.
 class Captures {
  public:
   Captures(ir::Graph& body, Values& operands) : body_(body), operands_(operands) {}
@@ -91,7 +91,7 @@ class Recorder {
   }
 
  private:
-  /// Records the step in the outer graph, with arguments for the carries and elements.
+  /// Records the ops of the step in the outer graph, with arguments for the carries and elements.
   ScanStep record_step(const ScanBody& body) {
     for (size_t i = 0; i < operands_.size(); ++i) {
       Type type = operands_[i].type();
@@ -148,8 +148,8 @@ class Recorder {
     return result;
   }
 
-  /// Erases everything that record() has recorded: arguments, the ops that depend on them, an
-  /// invalid scan, and bodies.
+  /// Erases everything that record() has recorded: arguments, the ops that depend on them, the
+  /// scan, and its body.
   void discard() {
     ir::Graph discarded(&program_, "discarded");
     move_dependent_ops(graph_, first_, arguments_, discarded);

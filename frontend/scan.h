@@ -6,7 +6,7 @@
 
 namespace fluid {
 
-/// Results of one step.
+/// Results of one step of a scan.
 struct ScanStep {
   Values carries;         ///< the next carries
   Values collected = {};  ///< values that the scan stacks over all steps

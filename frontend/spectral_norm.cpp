@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-/// The weight as a matrix whose rows run over dimension `dim`.
+/// Reshapes the weight to a matrix whose row index is the index along dimension `dim`.
 Value as_matrix(Value weight, int64_t dim, const Loc& loc) {
   const Shape& shape = weight.shape();
   const int64_t rows = shape[static_cast<size_t>(dim)].size;

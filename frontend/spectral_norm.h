@@ -8,7 +8,7 @@ namespace fluid {
 
 /// Options of spectral_norm().
 struct SpectralNorm {
-  int64_t dim = 0;         ///< dimension of the rows; negative: counted from the end
+  int64_t dim = 0;         ///< weight dimension that indexes the rows of W; negative: from the end
   int64_t iterations = 1;  ///< iterations of the power method per training step
   double eps = 1e-12;      ///< smallest norm by which the power method divides
   std::string name = {};   ///< scope of the states; by default spectral_norm0, spectral_norm1...

@@ -19,7 +19,7 @@ void require_sequence(Value x, const char* layer, const char* what, const Loc& l
               ", not a float [N, T, features]");
 }
 
-/// Numbers of query heads and of key heads, and the features per head.
+/// Number of query heads, number of key/value heads, and features per head.
 struct Heads {
   int64_t queries, keys, depth;
 };

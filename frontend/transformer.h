@@ -14,7 +14,7 @@ struct Embedding {
   Required<int64_t> rows;               ///< number of table rows, such as the vocabulary size
   Required<int64_t> units;              ///< features per row
   DType dtype = f32;                    ///< dtype of the table
-  std::optional<int64_t> padding = {};  ///< index of the row that gets no gradient
+  std::optional<int64_t> padding = {};  ///< padding_idx: the row of this index gets no gradient
   /// Table [rows, units] supplied by the caller. `dtype` is then ignored.
   std::optional<Value> weight = {};
   std::optional<Init> weight_init = {};  ///< default: normal with mean 0 and standard deviation 1
@@ -25,24 +25,24 @@ struct Embedding {
   std::string name = {};
 };
 /// Embedding: integer indices of any shape [...] -> rows of a table [..., units]. An out-of-range
-/// index raises an error in the step. Adds the parameter embedding0.w.
+/// index makes the step fail. Adds the parameter embedding0.w.
 Value embedding(Value index, const Embedding& layer, const Loc& loc = Loc::here());
 
 /// Options of scaled_dot_product_attention().
 struct ScaledDotProductAttention {
-  bool causal = false;  ///< whether query i sees only keys 0 to i
-  double scale = 0;     ///< factor of the products q k^T; 0: 1 / sqrt(D)
-  double dropout = 0;   ///< probability that a softmax weight is dropped, in [0, 1]
+  bool causal = false;  ///< whether query i attends only to keys 0 to i
+  double scale = 0;     ///< scale of the scores q k^T; 0: 1 / sqrt(D)
+  double dropout = 0;   ///< probability that an attention weight is dropped, in [0, 1]
 };
 /// softmax(q k^T * scale + mask) v per head, like torch.nn.functional.scaled_dot_product_attention
 /// with enable_gqa=True: q [B, H, T, D], k [B, G, S, D], v [B, G, S, E] -> [B, H, T, E]. Query head
-/// h reads head h * G / H of k and v. The mask broadcasts to [B, H, T, S]. A bool mask hides a key
-/// where it is false. A mask of q's dtype is added to the scores. The mask gets no gradient. A
-/// query that sees no key gets 0.
+/// h reads head h * G / H of k and v. The mask broadcasts to [B, H, T, S]. A bool mask masks out
+/// keys where it is false. A mask of q's dtype is added to the scores. The mask gets no gradient.
+/// The result is 0 for a query whose keys are all masked out.
 ///
-/// Dropout zeroes random softmax weights and scales the others by 1 / (1 - dropout). In eval and
-/// predict steps it has no effect. Neither the scores nor the random numbers are stored: memory is
-/// linear in T and S.
+/// Dropout zeroes random attention weights and scales the others by 1 / (1 - dropout). It has no
+/// effect in eval and predict steps. Neither the scores nor the random numbers are stored: memory
+/// is linear in T and S.
 Value scaled_dot_product_attention(Value q, Value k, Value v,
                                    const ScaledDotProductAttention& options = {},
                                    const Loc& loc = Loc::here());
@@ -60,19 +60,19 @@ struct AttentionCache {
 /// Options of multi-head attention. See Conv for parameters and initialisers.
 struct MultiHeadAttention {
   Required<int64_t> heads;  ///< number of heads; divides the features
-  /// Number of heads of keys and values, a divisor of `heads`: grouped-query attention (Ainslie et
-  /// al., "GQA", EMNLP 2023). 0: equal to `heads`.
+  /// Number of key/value heads, a divisor of `heads`, for grouped-query attention (Ainslie et al.,
+  /// "GQA", EMNLP 2023). 0: equal to `heads`.
   int64_t key_heads = 0;
   bool causal = false;  ///< whether position i attends to positions 0 to i only
-  /// Mask that broadcasts to [N, heads, T, S]. A bool mask hides a key where it is false. A float
-  /// mask is added to the scores.
+  /// Mask that broadcasts to [N, heads, T, S]. A bool mask masks out keys where it is false. A
+  /// float mask is added to the scores.
   std::optional<Value> mask = {};
   /// Decodes one position: x [N, 1, E] with a constant N attends to all positions up to `position`.
   /// Earlier predict steps have stored the keys and values of these positions. Only for
   /// self-attention. Includes the causal mask, so `mask` must be empty. Adds the caches
   /// attention0.keys and attention0.values.
   std::optional<AttentionCache> cache = {};
-  /// Probability that a softmax weight is dropped, as in torch.nn.MultiheadAttention.
+  /// Probability that an attention weight is dropped, as in torch.nn.MultiheadAttention.
   double attention_dropout = 0;
   bool bias = true;
   std::optional<Init> weight_init = {};  ///< initialiser of all weights
@@ -82,7 +82,7 @@ struct MultiHeadAttention {
   std::string name = {};
 };
 /// Multi-head self-attention: x [N, T, E] -> [N, T, E]. Adds the linear layers attention0.qkv and
-/// attention0.out. The units of attention0.qkv are the queries, keys and values, in this order.
+/// attention0.out. The outputs of attention0.qkv are the queries, keys and values, in this order.
 Value multi_head_attention(Value x, const MultiHeadAttention& layer, const Loc& loc = Loc::here());
 /// Multi-head cross-attention: x [N, T, E] attends to `memory` [N, S, M]. Returns [N, T, E]. Adds
 /// the linear layers attention0.q, attention0.kv and attention0.out.
@@ -99,7 +99,7 @@ struct TransformerBlock {
   std::optional<AttentionCache> cache = {};  ///< see MultiHeadAttention
   Act act = Act::gelu;
   /// Whether layer normalisation precedes each sublayer (pre-norm), or follows the residual
-  /// addition (post-norm, as in the paper).
+  /// addition (post-norm, as in Vaswani et al., 2017).
   bool norm_first = true;
   /// Dropout probability after the attention and after the feed-forward network.
   double dropout = 0;
@@ -118,8 +118,8 @@ struct TransformerBlock {
 /// block0.ln1.
 Value transformer_block(Value x, const TransformerBlock& layer, const Loc& loc = Loc::here());
 
-/// Adds the sinusoidal positional encoding of the paper to x [N, T, E]: sin(t w_i) to feature 2i
-/// and cos(t w_i) to feature 2i + 1, where w_i = 10000^(-2i / E). E must be even.
+/// Adds the sinusoidal positional encoding of Vaswani et al. (2017) to x [N, T, E]: sin(t w_i) to
+/// feature 2i and cos(t w_i) to feature 2i + 1, where w_i = 10000^(-2i / E). E must be even.
 Value positional_encoding(Value x, const Loc& loc = Loc::here());
 
 }  // namespace fluid

@@ -9,7 +9,7 @@ namespace fluid {
 
 /// Replaces a file atomically. Writes to a temporary file in the same directory. commit() flushes
 /// the temporary file to the disk, renames it to `path` and flushes the directory. Without
-/// commit(), the destructor deletes the temporary file. Writes directly to a device or pipe. Every
+/// commit(), the destructor deletes the temporary file. A device or pipe is written directly. Every
 /// member throws UserError naming the path on a system error (no directory, no permission, disk
 /// full).
 class AtomicFile {

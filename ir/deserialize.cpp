@@ -17,7 +17,7 @@ class Reader {
     // Copies the file to an 8-byte-aligned buffer: 8 is the largest alignment in the schema.
     bytes_.resize((bytes.size() + 7) / 8);
     std::memcpy(bytes_.data(), bytes.data(), bytes.size());
-    // A valid file of n bytes holds at most n / 8 tables: tables do not overlap, and each table
+    // A valid file of n bytes holds at most n / 8 tables. Tables do not overlap, and each table
     // takes at least 8 bytes, for an offset and a reference to the table.
     flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes_.data()), bytes.size(),
                                    16, static_cast<uint32_t>(bytes.size() / 8));

@@ -60,7 +60,7 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
       found = candidate;
     }
   }
-  constexpr size_t kMinLength = 3;  // minimum length of `name` for a match with a part of a name
+  constexpr size_t kMinLength = 3;  // minimum length of `name` for a prefix or suffix match
   for (const std::string& candidate : candidates) {
     if (!found.empty() || name.size() < kMinLength) break;
     if (candidate.starts_with(name) || candidate.ends_with("_" + std::string(name))) {

@@ -26,7 +26,7 @@ class Program;
 /// A handle to one result of an op. Cheap to copy; valid while the op lives.
 class Value {
  public:
-  Value() = default;  ///< the null value; means absence, for example of a gradient
+  Value() = default;  ///< null: no value, for example an absent gradient
   Value(ir::Op* op, int index) : op_(op), index_(index) {}
 
   explicit operator bool() const { return op_ != nullptr; }
@@ -134,7 +134,7 @@ class Graph {
   /// Like find(), but uses a hash index that is extended as ops are appended. An op's symbol must
   /// not change once later ops exist.
   Op* find_indexed(std::string_view name, std::string_view symbol);
-  /// Replaces `from` in the operands of all ops and in the outputs of the graph.
+  /// Replaces `from` by `to` in the operands of all ops and in the outputs of the graph.
   void replace_all_uses(Value from, Value to);
   /// Removes the ops for which `dead` returns true. The remaining ops must not use their results.
   void erase_if(const std::function<bool(const Op&)>& dead);

@@ -106,7 +106,7 @@ class Parser {
     }
     return dim;
   }
-  /// Whether the current token is L, LL, ...: a power of the length.
+  /// Whether the current token is L, LL, ...: a power of the sequence length.
   bool is_length_power() const {
     return token_.kind == Kind::word && token_.text.size() <= kMaxLengthPower &&
            token_.text.find_first_not_of('L') == std::string::npos;
@@ -130,7 +130,7 @@ class Parser {
   Lexer lexer_;
   Token token_;
   Scope scope_;
-  Scope outer_scope_;  ///< while a nested graph is parsed: values of the graph around it
+  Scope outer_scope_;  ///< while a nested graph is parsed: values of the enclosing graph
   OpOffsets* offsets_;
 };
 

@@ -11,8 +11,8 @@
 namespace fluid::ir {
 
 /// Latest version of the .fluid format. serialize() writes it for programs with extents that depend
-/// on the length, and kOldestFileFormat for other programs. deserialize() accepts both. Format 1
-/// used other op names.
+/// on the sequence length, and kOldestFileFormat for other programs. deserialize() accepts both.
+/// Format 1 used other op names.
 inline constexpr uint32_t kFileFormat = 3;
 inline constexpr uint32_t kOldestFileFormat = 2;
 
@@ -36,8 +36,8 @@ bool is_fluid_file(std::string_view bytes);
 
 /// Decodes the output of serialize() from an untrusted source. Memory and time are proportional to
 /// the size of the file. The caller must verify() the result. Throws UserError, starting with
-/// `file_name`, if the file is not a .fluid file, is damaged, or has another format, an unknown op
-/// or a newer op version.
+/// `file_name`, for a damaged file, another file type or format, an unknown op, or a newer op
+/// version.
 std::unique_ptr<Program> deserialize(std::string_view bytes, const std::string& file_name,
                                      const OpVersion& version);
 

@@ -24,11 +24,11 @@ bool is_integer(DType dtype);         ///< i64, i32 or u8 (not bool)
 DType compute_dtype(DType dtype);
 
 /// Extent of a dimension: a constant, or a product of a constant, the batch size and a power of the
-/// length. The batch size and the length are fixed when a step is compiled.
+/// sequence length. The batch size and the sequence length are fixed when a step is compiled.
 struct Dim {
   int64_t size = 0;          ///< the constant factor
   bool batch = false;        ///< whether the batch size is a factor
-  uint8_t length_power = 0;  ///< exponent of the length, at most kMaxLengthPower
+  uint8_t length_power = 0;  ///< exponent of the sequence length, at most kMaxLengthPower
 
   constexpr Dim() = default;
   constexpr Dim(int64_t n) : size(n) {}  // NOLINT: implicit, so that integers convert to Dim
@@ -45,12 +45,12 @@ struct Dim {
   }
   bool is_constant() const { return !batch && length_power == 0; }
   bool has_length() const { return length_power > 0; }
-  /// Returns the extent for the given batch size. The length must be set; see at_length(). Throws
-  /// UserError on overflow.
+  /// Returns the extent for the given batch size. A dim with a sequence length needs at_length()
+  /// first. Throws UserError on overflow.
   int64_t at(int64_t batch_size) const;
-  Dim at_length(int64_t length) const;  ///< replaces the length; throws UserError on overflow
+  Dim at_length(int64_t length) const;  ///< sets the sequence length; throws UserError on overflow
   bool is(int64_t n) const { return is_constant() && size == n; }
-  /// Text: "784", "?" (the batch size n), "256?" (256 n), "L" (the length), "4?L", "LL".
+  /// Text: "784", "?" (the batch size n), "256?" (256 n), "L" (the sequence length), "4?L", "LL".
   std::string str() const;
   bool operator==(const Dim&) const = default;
 };
@@ -59,11 +59,11 @@ inline constexpr int kMaxLengthPower = 4;
 
 /// The batch dimension: `net.data("image", {kBatch, 1, 28, 28}, f32)`.
 inline constexpr Dim kBatch = Dim::of_batch(1);
-/// The length of the sequences of a step: `net.data("text", {kBatch, kLength}, u8)`.
+/// The sequence length of a step: `net.data("text", {kBatch, kLength}, u8)`.
 inline constexpr Dim kLength = Dim::of_length(1);
 
-/// Extents of a tensor, outermost first. Rank 0 is a scalar. At most one dim depends on the batch;
-/// any number may depend on the length.
+/// Extents of a tensor, outermost first. Rank 0 is a scalar. At most one dim depends on the batch
+/// size; any number may depend on the sequence length.
 class Shape : public std::vector<Dim> {
  public:
   using std::vector<Dim>::vector;
@@ -73,10 +73,11 @@ class Shape : public std::vector<Dim> {
   bool has_batch() const;
   bool has_length() const;
   bool is_constant() const { return !has_batch() && !has_length(); }
-  /// Returns the number of elements, which may be a multiple of the batch size and of the length.
+  /// Returns the number of elements, which may be a multiple of the batch size and of powers of the
+  /// sequence length.
   Dim numel() const;
   int64_t numel_at(int64_t batch_size) const { return numel().at(batch_size); }
-  Shape at(int64_t batch_size) const;  ///< the shape for `batch_size`; the length must be set
+  Shape at(int64_t batch_size) const;  ///< the shape for `batch_size`; see Dim::at()
   Shape at_length(int64_t length) const;
   std::string str() const;  ///< text: "[?, 784]"
 };

@@ -55,8 +55,8 @@ std::string fault_of(const Type& type) {
   return "";
 }
 
-/// Whether the byte size at batch size 1 and length 1 overflows int64_t. Counts dims of 0 as 1, so
-/// the product of the other dims is checked too.
+/// Whether the byte size at batch size 1 and sequence length 1 overflows int64_t. Counts dims of 0
+/// as 1, so the product of the other dims is checked too.
 bool overflows(const Type& type) {
   Type larger = type.at_length(1);
   for (Dim& d : larger.shape) d.size = std::max<int64_t>(d.size, 1);

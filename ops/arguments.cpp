@@ -87,9 +87,8 @@ void check_known(const OpDef& def, const Attrs::Entry& given, const Loc& loc) {
   }
 }
 
-/// Returns `given` converted to the type of `like`. An int becomes a float, a list of ints becomes
-/// a list of floats, and an empty list becomes an empty list of the type of `like`. Returns any
-/// other value unchanged.
+/// Converts `given` to the type of `like`: an int to a float, a list of ints to a list of floats,
+/// or an empty list to an empty list of the type of `like`. Returns any other value unchanged.
 Attr converted(const Attr& given, const Attr& like) {
   if (given.index() == like.index()) return given;
   if (const auto* i = std::get_if<int64_t>(&given); i != nullptr && like.index() == 2) {

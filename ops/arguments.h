@@ -27,8 +27,9 @@ void check_arity(const OpDef& def, const std::vector<Value>& operands, const Loc
 /// attribute of the wrong type, or a missing required attribute.
 void check_attrs(const OpDef& def, const Attrs& attrs, const Loc& loc);
 
-/// Throws UserError for a source op with an invalid declaration: a negative dimension, a variable
-/// whose shape depends on the batch size, or an initialiser that rejects the type.
+/// Throws UserError for a source op (data, param, state) with an invalid declaration: a negative
+/// dimension, a variable whose shape depends on the batch size or the symbolic length, or an
+/// initialiser that rejects the type.
 void check_source(const OpDef& def, const std::string& symbol, const Type& type, const Attrs& attrs,
                   const Loc& loc);
 

@@ -64,8 +64,8 @@ std::function<Cost(const CostCtx&)> cost_per_element(double flops);
 /// Returns the sign of each element of the float tensor `x`: -1, 0 or 1. The sign of NaN is 0.
 Value sign_of(Value x);
 
-/// Sums `x` over the dimensions that a broadcast from shape `target` to the shape of `x` expands.
-/// This is the gradient of the broadcast. The result has shape `target`.
+/// Sums `x` to shape `target`, like torch.Tensor.sum_to_size: the gradient of a broadcast from
+/// `target` to the shape of `x`.
 Value sum_to(Value x, const Shape& target);
 
 }  // namespace fluid

@@ -122,7 +122,7 @@ double apply_unary(ScalarOp op, double x) {
 }
 
 /// Splits `e` into (quotient, remainder) with e == quotient * n + remainder. If `e` is a sum, the
-/// terms that are multiples of n form the quotient.
+/// quotient contains the terms that are multiples of n. The remainder need not be below n.
 std::pair<Expr, Expr> split_multiple(const Expr& e, int64_t n) {
   const Expr zero = integer(e.dtype(), 0);
   if (is_constant(e)) {
@@ -252,7 +252,7 @@ Expr fold_constants(ScalarOp op, DType t, const std::vector<Expr>& args) {
   }
 }
 
-/// Returns a simpler expression that is equal to op(args), or null when there is none.
+/// Returns a simpler expression that is equal to op(args), or null if no simplification applies.
 Expr fold(ScalarOp op, DType t, const std::vector<Expr>& args) {
   if (op < ScalarOp::add || op > ScalarOp::cast) return {};
   if (op == ScalarOp::fma || op == ScalarOp::product) return {};

@@ -17,7 +17,7 @@ enum class ScalarOp : uint8_t {
   constant,  // a literal: `fvalue` for floats, `ivalue` for integers and bool
   var,       // an i64 loop variable; ivalue: its id
   batch,     // the batch size as i64
-  read,      // an element of an operand; ivalue: operand number; args: one i64 index per dimension
+  read,      // an element of an operand; ivalue: operand index; args: one i64 index per dimension
   // The operators from `add` to `cast` are arithmetic, comparisons, logic and conversion.
   add,
   sub,
@@ -64,12 +64,13 @@ enum class ScalarOp : uint8_t {
   isfinite,
   select,  // args: bool condition, value if true, value if false
   cast,    // converts args[0] to dtype; float to integer truncates; to bool: args[0] != 0
-  // The next operators occur only in kernel IR (ops/kernel_ir.h); `let` also in GroupSink::body.
+  // `load`, `let`, `acc` and `lanes` occur only in kernel IR (ops/kernel_ir.h), and `let` also in
+  // GroupSink::body.
   load,   // element args[0] (i64) of buffer `ivalue`; fvalue if the optional mask args[1] is false
   let,    // the value that the Let statement with id `ivalue` defines
   acc,    // an element of the accumulator array with id `ivalue`; args: constant indices
   lanes,  // horizontal reduction of the lanes of accumulator args[0], in a fixed tree order
-  // The next operator occurs in op bodies and in kernel IR.
+  // `philox` occurs in op bodies and in kernel IR.
   philox,  // 32 random bits as i64 in [0, 2^32); args: seed, counter, stream, index (i64)
 };
 
@@ -91,8 +92,8 @@ struct ExprNode {
 
 /// A scalar expression, such as the body of a Map or a Reduce. Index expressions are i64. Both
 /// operands of an arithmetic operator have the same dtype; a C++ number is converted to the dtype
-/// of the other operand. `div` takes floats, `floordiv` integers. mod(a, n) is in [0, n) if n > 0,
-/// in (n, 0] if n < 0; of floats, it is exact unless their signs differ, and is rounded then.
+/// of the other operand. `div` takes floats, `floordiv` integers. mod(a, n) has the sign of n, as
+/// in Python. For floats it is exact if a and n have the same sign, and rounded otherwise.
 class Expr {
  public:
   Expr() = default;
@@ -118,7 +119,7 @@ class Expr {
 /// Whether `e` is a constant. The second overload also compares the value with `value`.
 bool is_constant(const Expr& e);
 bool is_constant(const Expr& e, double value);
-/// Whether `a` and `b` are the same expression; they need not share nodes.
+/// Whether `a` and `b` are structurally equal; they need not share nodes.
 bool structurally_equal(const Expr& a, const Expr& b);
 
 // Arithmetic operators that fold constants, x - 0 and x * 1, and for integers also x + 0 and x * 0.

@@ -28,7 +28,7 @@ Vars difference(const Vars& a, const Vars& b) {
 
 bool subset(const Vars& a, const Vars& b) { return intersection(a, b).size() == a.size(); }
 
-/// Returns the entries of `vars` that are variables. An entry of -1 marks a dimension of extent 1.
+/// Returns `vars` without its entries -1, which mark dimensions of extent 1.
 Vars non_unit(const Vars& vars) {
   Vars kept;
   std::ranges::copy_if(vars, std::back_inserter(kept), [](int64_t v) { return v >= 0; });
@@ -55,11 +55,11 @@ std::vector<Expr> lets_of(const Expr& body) {
   return lets;
 }
 
-// Maximum number of columns of a reduction to columns. Beyond it, a loop over the columns gives
-// enough blocks.
+// Maximum number of columns of a column reduction (see reduces_to_columns()). With more columns, a
+// loop over the columns gives enough blocks.
 constexpr int64_t kMaxColumns = 1024;
-// Minimum number of rows of a reduction to columns. With fewer rows, partial results per block do
-// not pay off.
+// Minimum number of rows of a column reduction. With fewer rows, partial results per block do not
+// pay off.
 constexpr int64_t kMinColumnRows = 1024;
 
 /// Returns the innermost dimension in memory whose extent is not 1. Returns the rank if there is
@@ -80,8 +80,8 @@ int64_t nominal_points(const Group& group, const Vars& vars) {
   return n;
 }
 
-/// Whether the sink reduces many rows to few columns that are adjacent in memory: for example, the
-/// pixels of channels-last images to one value per channel.
+/// Whether the sink is a column reduction: it reduces many rows to few columns that are adjacent in
+/// memory, for example the pixels of channels-last images to one value per channel.
 bool reduces_to_columns(const Group& group, const GroupSink& sink) {
   const Vars columns = non_unit(sink.out), reduced = non_unit(sink.reduce);
   if (!sink.combine || sink.combine == Combine::argmax || columns.empty()) return false;
@@ -208,7 +208,7 @@ class VariableUnifier {
 };
 
 /// Partitions the sinks of the group into parts. Two sinks are in one part if they share a loop
-/// variable, are results of one op, or one reads the other.
+/// variable, if they are results of one op, or if one reads the other.
 void make_parts(Group& group) {
   const size_t n = group.sinks.size();
   UnionFind parts(n);
@@ -255,10 +255,9 @@ class RowSelection {
  private:
   GroupSink& sink(int i) { return group_.sinks[static_cast<size_t>(i)]; }
 
-  /// Chooses the row variables, which are the variables of the outer loop. Candidates are the loop
-  /// variables that all sinks in this loop share. If some candidates are output variables of every
-  /// such sink, chooses only those; if a sink reduces to columns, chooses the others. Returns false
-  /// if the sinks share no variable.
+  /// Chooses the row variables (the variables of the outer loop) among the loop variables that all
+  /// sinks in this loop share. Prefers variables that index the output of every sink, but excludes
+  /// them if a sink is a column reduction. Returns false if no variable remains.
   bool choose() {
     std::optional<Vars> rows;
     std::optional<Vars> kept;
@@ -304,8 +303,8 @@ class RowSelection {
     return grown;
   }
 
-  /// Whether every reduction that the sink reads is still available after the loop over rows. A
-  /// reduction within one row is not available.
+  /// Whether the results of all reductions that the sink reads outlive the loop over rows. The
+  /// result of a reduction within a row does not.
   bool reads_only_complete(const GroupSink& s) {
     return std::ranges::all_of(lets_of(s.body), [&](const Expr& let) {
       const GroupSink& source = sink(reduction_of(let).sink);

@@ -32,7 +32,7 @@ struct GroupSink {
   int result = 0;               ///< for a Map: index of the result of `op` that the sink computes
   std::vector<int64_t> out;     ///< loop variable of each result dimension; -1: extent 1
   std::vector<int64_t> reduce;  ///< loop variable of each reduced dimension; -1: extent 1
-  std::optional<Combine> combine;  ///< the reduction; nullopt for a Map
+  std::optional<Combine> combine;  ///< operator of the reduction; nullopt for a Map
   /// The expression that the sink computes for one point of its loops. Its leaves are constants,
   /// the batch size, loop variables, `read` nodes and `let` nodes. A `read` node loads from
   /// Group::inputs[ivalue]. Its args are one index per dimension and an optional bool mask; where
@@ -49,14 +49,14 @@ struct GroupSink {
 struct GroupPart {
   std::vector<int64_t> rows;  ///< row variables, in the dimension order of the first sink
   std::vector<int> sinks;     ///< indices into Group::sinks, in dependency order
-  /// Whether the part has reductions of many rows to few columns that are adjacent in memory. Their
-  /// results are complete only after the sweep.
+  /// Whether the part has column reductions: reductions of many rows to few columns that are
+  /// adjacent in memory. Their results are complete only after the loop over rows.
   bool to_columns = false;
 };
 
 /// A group of Map and Reduce ops that one kernel computes.
 struct Group {
-  /// Values that the group reads; the first ones are analyze_group()'s `inputs`.
+  /// Values that the group reads, beginning with the `inputs` of analyze_group().
   std::vector<Value> inputs;
   std::vector<Value> outputs;    ///< the `outputs` of analyze_group(), which the kernel stores
   std::vector<Dim> extents;      ///< loop variable -> its extent

@@ -18,8 +18,8 @@ class SinkBuilder {
   /// a result of the group at a data-dependent index, or an output is not a result of the group.
   bool build();
 
-  /// A value and the indices of each read of the value. If sinks read the same value, these indices
-  /// determine which of their loop variables to unify.
+  /// A value and the index expressions of each read of the value. If several sinks read the value,
+  /// the indices determine which of their loop variables to unify.
   struct ValueReads {
     Value value;
     std::vector<std::vector<Expr>> reads;

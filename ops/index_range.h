@@ -7,8 +7,8 @@
 
 namespace fluid {
 
-/// Returns the condition that `index` is in [0, extent): the constant true if that follows from the
-/// extents of the loop variables. `extents`: loop variable -> its extent.
+/// Returns the condition 0 <= index < extent, or the constant true if the extents of the loop
+/// variables imply the condition. `extents`: loop variable -> its extent.
 Expr in_range(const Expr& index, const Dim& extent, const std::vector<Dim>& extents);
 
 }  // namespace fluid

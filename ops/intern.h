@@ -9,8 +9,8 @@
 
 namespace fluid {
 
-/// Hash-consing of expressions: structurally equal expressions share a node, so that comparing
-/// pointers is enough.
+/// Hash-consing of expressions: structurally equal expressions become the same node, and can be
+/// compared by pointer.
 class Interner {
  public:
   Expr operator()(const Expr& e);

@@ -34,8 +34,8 @@ const std::string& buffer_name(const Kernel& kernel, int64_t id) {
   return kernel.buffers[static_cast<size_t>(id)].name;
 }
 
-/// Prints expressions. A node that a statement uses several times gets a name and is printed once,
-/// so that the text is not larger than the expression graph.
+/// Prints expressions. A node that a statement uses several times is printed once, as a named
+/// temporary: the tree of an expression DAG can be exponentially larger than the DAG.
 class ExprPrinter {
  public:
   ExprPrinter(const Kernel& kernel, std::string& out, int& temporaries)

@@ -33,14 +33,14 @@ struct Buffer {
 struct Stmt;
 using Block = std::vector<Stmt>;
 
-/// for var in [begin, end) step 1: body.
-/// vector: iterations are lanes of vectors. The last, partial vector is masked. An access whose
+/// Loop: for var in [begin, end) step 1: body.
+/// Kind::vector: iterations are vector lanes. The last, partial vector is masked. An access whose
 /// offset grows by 1 per lane is a vector access. An access with the same offset in all lanes is a
-/// broadcast. Other accesses are strided or gathered. The threads of a thread team divide the
-/// iterations among themselves. Outside of vector loops, all threads of a team execute the same
-/// statements, except that only one thread stores.
-/// unroll: begin and end are constants. The body is emitted once per iteration, with a constant for
-/// var.
+/// broadcast. Other accesses are strided or gathered. On a GPU, the iterations are distributed over
+/// the threads that run the block (Kernel::team). Outside of vector loops, all these threads
+/// execute the same statements, except that only one thread stores.
+/// Kind::unroll: begin and end are constants. The body is emitted once per iteration, with a
+/// constant for var.
 struct For {
   enum class Kind : uint8_t { serial, unroll, vector };
   int64_t var;

@@ -9,12 +9,13 @@
 namespace fluid {
 namespace {
 
-// The lengths at which types are inferred. They are primes, to distinguish constant factors from
-// powers of the length. They exceed usual window sizes and strides.
+// Two concrete lengths, at which types are inferred to derive the types at the symbolic length.
+// They are primes, to distinguish constant factors from powers of the length. They exceed usual
+// window sizes and strides.
 constexpr int64_t kFirst = 1009, kSecond = 1013;
 
-/// Returns the extent that equals `a` at length kFirst and `b` at length kSecond. Returns nullopt
-/// unless it is a constant times a power of the length.
+/// Returns the extent constant * length^k that equals `a` at length kFirst and `b` at length
+/// kSecond, or nullopt if there is none with k <= kMaxLengthPower.
 std::optional<Dim> interpolated(const Dim& a, const Dim& b) {
   if (a == b) return a;
   Dim dim = a;

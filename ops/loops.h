@@ -19,7 +19,7 @@ int64_t cpu_accumulators(int vector_bits);
 /// runs.
 class LoopsCtx : public LowerCtx {
  public:
-  /// Keeps references to `op`, `in` and `out`.
+  /// `op`, `in` and `out` must outlive the LoopsCtx.
   LoopsCtx(const ir::Op& op, const std::vector<Type>& in, const std::vector<Type>& out,
            KernelDevice device, int64_t accumulators)
       : LowerCtx(in, out, op.attrs), op_(op), device_(device), accumulators_(accumulators) {}

@@ -4,15 +4,16 @@
 
 namespace fluid {
 
-/// Coefficients of an iteration of Newton-Schulz: numbers, or scalar values.
+/// Coefficients of a Newton-Schulz iteration: numbers, or scalar values.
 template <class T>
 struct NewtonSchulz {
   T a, b, c;
 };
 
-/// Records one iteration towards the orthogonal factor of the polar decomposition of the matrix
-/// `x`: a X + (b G + c G^2) X with G = X X^T. If `x` has fewer columns than rows, uses the columns.
-/// It maps each singular value s to a s + b s^3 + c s^5.
+/// Records one Newton-Schulz iteration, which approaches the orthogonal factor of the polar
+/// decomposition of the matrix `x`: a X + (b G + c G^2) X with G = X X^T, or a X + X (b G + c G^2)
+/// with G = X^T X if `x` has more rows than columns.
+/// Maps each singular value s to a s + b s^3 + c s^5.
 template <class T>
 Value newton_schulz_step(Value x, const NewtonSchulz<T>& coefficients,
                          const Loc& loc = Loc::here()) {

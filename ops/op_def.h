@@ -23,14 +23,14 @@
 
 namespace fluid {
 
-/// A port, that is, an operand or a result of an op: its name and documentation.
+/// Name and documentation of a port, that is, of an operand or a result of an op.
 struct PortDef {
   std::string name;
   std::string doc;
-  bool variadic = false;  ///< only for the last port: any number of operands (concat)
+  bool variadic = false;  ///< only for the last port: accepts any number of operands (concat)
   bool optional = false;  ///< only for trailing ports: the operand may be omitted (a bias)
   /// Whether only gradients and metrics read this result, for example the argmax of a pooling
-  /// window. Must be false for the first result. If all other results are auxiliary, the op's
+  /// window. The first result must not be auxiliary. If all other results are auxiliary, the op's
   /// function in functions.h returns only the first result.
   bool auxiliary = false;
 };
@@ -75,8 +75,8 @@ class InferCtx {
   const Loc& loc_;
 };
 
-/// Argument of OpDef::grad: the forward op and the gradients of its results. A GradFn records the
-/// gradients of the operands with the functions of ops/functions.h.
+/// Argument of OpDef::grad: the forward op and the gradients of its results. A GradFn calls the
+/// functions of ops/functions.h to record ops that compute the gradients of the operands.
 class GradCtx {
  public:
   GradCtx(ir::Op& op, Values dout) : op_(op), dout_(std::move(dout)) {}
@@ -175,8 +175,9 @@ class LoopsCtx;
 
 /// Lowering of an op that is neither a map nor a reduction (sort, scatter, attention). The op
 /// writes its kernel in kernel IR, with a KernelWriter (ops/kernel_writer.h). Results must not
-/// depend on how the blocks are divided among threads. Samples of a batch must be independent:
-/// sample i of a result depends only on sample i of the operands that have a batch dimension.
+/// depend on how the kernel's blocks are distributed over threads. Samples of a batch must be
+/// independent: sample i of a result depends only on sample i of the operands that have a batch
+/// dimension.
 struct Loops {
   std::function<kir::Kernel(const LoopsCtx&)> kernel;
   /// Returns the operands for which the kernel checks data-dependent indices with
@@ -274,10 +275,10 @@ struct InPlace {
   bool required = false;
 };
 
-/// A sparse table [V, D], given by row updates. Rows without an update are 0.
+/// A sparse gradient of a table [V, D], as updates of rows. Rows without an update have gradient 0.
 struct RowUpdates {
   Value index;    ///< i64 [n]; out-of-range indices are ignored
-  Value updates;  ///< [m, D]; update i is added at the n / m indices from i * n / m on
+  Value updates;  ///< [m, D]; update i is added to rows index[i * n / m, ..., (i + 1) * n / m - 1]
   Value weights;  ///< [n], factors of the updates; null: 1
 };
 
@@ -290,8 +291,8 @@ struct LibraryKernel {
 /// State of an optimizer: a variable of the parameter's type, initially 0.
 struct OptimizerState {
   std::string name;
-  /// Name of the attribute that enables the state: a bool, or a number that enables it unless 0.
-  /// Empty: the state is always enabled.
+  /// Name of the attribute that enables the state: a bool, or a number that is nonzero if the state
+  /// is enabled. Empty: the state is always enabled.
   std::string setting = {};
 };
 
@@ -300,21 +301,22 @@ struct OptimizerState {
 struct OptimizerScalar {
   std::string name;
   std::string doc;
-  /// The tensor whose norm the operand is: "param", "grad", or the name of an op (param, grad, lr,
-  /// update, state...) -> tensor.
+  /// The tensor whose norm is the operand: "param", "grad", or the result of the op with this name
+  /// and the operands (param, grad, lr, update, state...).
   std::string norm_of = {};
-  /// The name of an op (previous element, update) -> element, f64. The previous element of the
-  /// first update is 1. All parameters share the sequence.
+  /// Name of the op that maps (previous element, update) to the next element of the sequence, an
+  /// f64 scalar. `update` is the number of previous updates. The element before the first update is
+  /// 1. All parameters share the sequence.
   std::string sequence = {};
 };
 
 class WholeParameter;  // defined in ops/optim/whole_parameter.h
 
-/// Operand of an optimizer, of the parameter's type, that depends on the whole parameter.
+/// Operand of an optimizer that is computed from the whole parameter and has the parameter's type.
 struct OptimizerTensor {
   std::string name;
   std::string doc;
-  std::function<Value(WholeParameter&)> record;  ///< records the operand
+  std::function<Value(WholeParameter&)> record;  ///< records ops that compute the operand
 };
 
 /// Properties of an optimizer (ops/optim/optimizer.h).
@@ -324,7 +326,7 @@ struct OptimizerTraits {
   std::vector<OptimizerState> states;
   std::vector<OptimizerScalar> scalars;
   std::vector<OptimizerTensor> tensors = {};
-  /// The optimizer of parameters that are not matrices; empty: the same optimizer.
+  /// Name of the optimizer for parameters that are not matrices; empty: this optimizer.
   std::string non_matrix_optimizer = {};
 };
 

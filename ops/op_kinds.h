@@ -24,7 +24,7 @@ class OpKinds {
     bool operator()(const ir::Op* a, const ir::Op* b) const;
   };
   std::unordered_map<const ir::Op*, int> known_;
-  /// First op of each kind -> id of the kind.
+  /// Maps the first op of each kind to the id of the kind.
   std::unordered_map<const ir::Op*, int, KindHash, KindEqual> kinds_;
 };
 

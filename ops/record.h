@@ -10,8 +10,8 @@ namespace fluid {
 Values record(ir::Graph& graph, std::string_view name, std::vector<Value> operands, Attrs attrs,
               const Loc& loc);
 
-/// Returns the graph of the first operand. Throws UserError naming `op` when there are no operands
-/// or one is null.
+/// Returns the graph of the first operand. Throws UserError, which names `op`, if there are no
+/// operands or if an operand is null.
 ir::Graph& graph_of(const Values& operands, std::string_view op, const Loc& loc);
 
 /// Fills in the default attributes of an op of a parsed file, as record() does for recorded ops.

@@ -66,7 +66,7 @@ void verify_argument(const ir::Op& scan, const ScanParts& parts, const ir::Op& a
   });
 }
 
-/// Returns why `op` cannot run in a scan, or "" if it can.
+/// Returns the reason why scans do not support `op`, or "" if they do.
 std::string unsupported_reason(const ir::Op& op) {
   const OpDef& def = op_named(op.name, op.loc);
   if (std::holds_alternative<Random>(*def.effects)) {

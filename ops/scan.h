@@ -11,8 +11,8 @@
 
 namespace fluid {
 
-/// Maximum number of steps. The limit is necessary because an executable stores the addresses of
-/// each step.
+/// Maximum number of steps of a scan. The limit bounds the memory of a GPU executable, which
+/// unrolls all steps.
 inline constexpr int64_t kMaxScanSteps = 1'000'000;
 
 bool is_scan(const ir::Op& op);
@@ -45,8 +45,8 @@ Value append_argument(ir::Graph& body, size_t index, const Type& type);
 /// The arguments of a body graph, by operand. Null for an operand that the body does not read.
 Values arguments_of(const ir::Graph& body, size_t operands);
 
-/// Whether `graph`, the main graph of a program, is the body of a scan. Only a scan body contains
-/// `arg` ops.
+/// Whether `graph`, the main graph of a program, is the body of a scan. No other main graph
+/// contains `arg` ops.
 bool is_scan_body(const ir::Graph& graph);
 /// The bodies of the scans of `graph`, including nested ones. An outer body precedes its inner
 /// bodies.

@@ -12,8 +12,8 @@ enum class SourceKind : uint8_t {
   feed,       ///< op `data`: fed by the user each step
   parameter,  ///< op `param`: a model parameter
   state,      ///< op `state`: any other variable, such as an optimizer moment or a counter
-  argument,   ///< op `arg` in the body of a fused op: an operand of the fused op
-  carried,    ///< `carried`: the value of `carry` in the previous micro-batch
+  argument,   ///< op `arg` in the body of a fused op or a scan: an operand of this op
+  carried,    ///< op `carried`: the value that op `carry` saved in the previous micro-batch
 };
 SourceKind source_kind(std::string_view op_name);
 SourceKind source_kind(const ir::Op& op);
@@ -25,7 +25,7 @@ inline constexpr std::string_view kRandomState = "rng";
 /// Whether the op is a variable, that is, a `param` or a `state`. The buffer of a variable keeps
 /// its value between steps.
 bool is_variable(const ir::Op& op);
-/// Whether the op is a `state` with kCacheAttribute.
+/// Whether the op is a `state` with kCacheAttribute, such as a key-value cache.
 bool is_cache(const ir::Op& op);
 /// Whether the op is `carry`, which saves its operand for the next micro-batch.
 bool is_carry(const ir::Op& op);

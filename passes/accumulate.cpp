@@ -15,11 +15,11 @@ namespace {
 
 /// Gradient accumulation: turns the program of a whole step into the program of one micro-batch. A
 /// micro-batch leaves "carried values" in the arena, which the next micro-batch reads.
-/// "<parameter>.grad" is the sum of the gradients of a parameter, "<parameter>.rows" the sum of the
-/// row numbers of a sparse gradient, and "<output>.part" the sum of an output. "<state>.part" is
-/// the new value of a state that the user's program updates, such as a running mean. The next
-/// micro-batch reads "<state>.part" instead of the state. Only the last micro-batch stores the
-/// state, unless the step is skipped.
+/// "<parameter>.grad" is the sum of the gradients of a parameter, "<parameter>.rows" the row
+/// indices of a sparse gradient (see Recipe::rows()), and "<output>.part" the sum of an output.
+/// "<state>.part" is the new value of a state that the user's program updates, such as a running
+/// mean. The next micro-batch reads "<state>.part" instead of the state. Only the last micro-batch
+/// stores the state, unless the step is skipped.
 class Accumulation {
  public:
   Accumulation(ir::Graph& graph, const Recipe& recipe, const Options& options)
@@ -55,9 +55,9 @@ class Accumulation {
     return fill(*v.op()->graph(), {.type = v.type(), .value = 0});
   }
 
-  /// Assigns an offset to each carried value, the same in all micro-batches. Gradients come first,
-  /// in the order of the buckets of the all_reduce pass, so that a bucket can reuse the memory of
-  /// the accumulated gradients.
+  /// Assigns an arena offset to each carried value, the same in all micro-batches. Gradients come
+  /// first, in the order of the buckets of the all_reduce pass, so that a bucket can reuse the
+  /// memory of the accumulated gradients.
   void assign_carried_offsets() {
     for (size_t i = recipe_.parameters().size(); i-- > 0;) {
       const Value gradient = recipe_.gradient(i);

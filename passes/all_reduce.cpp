@@ -46,7 +46,7 @@ class Reduction {
     reduce_rows();
   }
 
-  /// All-reduces the row numbers of all sparse gradients.
+  /// All-reduces the row indices of all sparse gradients; see Recipe::rows().
   void reduce_rows() {
     Values rows;
     recipe_.replace_rows([&](size_t, Value v) { return rows.emplace_back(v); });
@@ -135,8 +135,8 @@ class Reduction {
   const Options& options_;
   const Buckets& buckets_;
   int64_t bucket_count_ = 0;  ///< number of gradient buckets reduced so far
-  /// Order number, before this pass, of the last backward collective on which a bucket built so far
-  /// depends; -1: none.
+  /// Order number of the last collective of the backward pass on which a reduced bucket depends;
+  /// -1: none. Does not count the collectives that this pass inserts.
   int64_t last_backward_collective_ = -1;
   std::map<size_t, Value> cast_;
   std::vector<std::vector<int64_t>> shard_bounds_;  ///< indexed by parameter; see set_shards()

@@ -92,7 +92,7 @@ class Caster {
   void visit(ir::Op& op) {
     if (!is_amp_candidate(op)) {
       if (source_kind(op) == SourceKind::parameter || is_constant(op)) any_dtype_ops_.insert(&op);
-      for (Value& v : op.operands) v = as_recorded(v);  // a store or directive keeps its dtypes
+      for (Value& v : op.operands) v = as_recorded(v);  // stores and directives keep their dtypes
       return;
     }
     const std::optional<AmpDecision> chosen = precision(op);
@@ -167,7 +167,8 @@ class Caster {
   const AmpOptions& options_;
   DType half_;
   std::map<Value, DType> recorded_;  ///< value -> its dtype before this pass
-  /// Ops that work in any dtype: parameters, constants, and ops that read only these.
+  /// Ops whose dtype does not decide the precision of their readers: parameters, constants, and ops
+  /// that read only these.
   std::set<const ir::Op*> any_dtype_ops_;
   std::map<std::pair<Value, DType>, Value> casts_;
   AmpReport report_;

@@ -31,7 +31,8 @@ std::vector<ir::Op*> trainable_parameters(const ir::Graph& graph, const ir::Op& 
 
 bool is_sparse(const ir::Op& param) { return param.attrs.get_or("sparse", false); }
 
-/// The rows that the gradient of the sparse parameter `param` consists of.
+/// Returns the gradient of the sparse parameter `param` as rows with row indices. Throws UserError
+/// if several ops read the parameter.
 RowUpdates sparse_gradient(const ir::Op& param, const Values& contributions) {
   const std::string subject = "parameter '" + param.symbol + "' is sparse, but ";
   if (contributions.size() > 1) {
@@ -49,7 +50,8 @@ RowUpdates sparse_gradient(const ir::Op& param, const Values& contributions) {
   return *updates;
 }
 
-/// Sums rows that have the same row number. Returns the row numbers and the rows.
+/// Sums rows that have the same row index, like torch.Tensor.coalesce(). Returns the row indices
+/// and the rows.
 Values coalesced(const ir::Op& param, const RowUpdates& gradient) {
   const auto& [index, rows, weights] = gradient;
   const internal::CoalesceRowsAttrs attrs{.rows = param.results[0].type.shape[0].size};
@@ -57,7 +59,7 @@ Values coalesced(const ir::Op& param, const RowUpdates& gradient) {
                  : internal::coalesce_rows(index, rows, attrs);
 }
 
-/// One row [D] for each index of `gradient`, with the weights applied.
+/// Returns the rows of the gradient, of shape [number of indices, D], with the weights applied.
 Value row_of_each_index(const RowUpdates& gradient) {
   const auto& [index, updates, weights] = gradient;
   const Dim count = index.shape()[0], m = updates.shape()[0], width = updates.shape()[1];
@@ -69,8 +71,8 @@ Value row_of_each_index(const RowUpdates& gradient) {
   return reshape(rows, Shape{count, width});
 }
 
-/// Places the rows of a part of the batch among those of the global batch; see Recipe::rows().
-/// Returns the row numbers and the rows.
+/// Places the rows and row indices (plus 1) of a micro-batch or shard at their positions in the
+/// global batch; see Recipe::rows(). All other positions are 0.
 Values placed_in_global_batch(const ir::Op& param, const RowUpdates& gradient,
                               const Options& options) {
   const Dim count = gradient.index.shape()[0];

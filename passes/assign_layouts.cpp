@@ -59,8 +59,8 @@ class Assigner {
   }
 
   /// Whether values of the op may be channels-last. The op must be a Map or Reduce, because only
-  /// the generated code of these accepts any layout. If the op has library kernels, one of them
-  /// must accept channels-last too.
+  /// their generated code accepts any layout. If the op has library kernels, one of them must
+  /// accept channels-last too.
   bool is_layout_agnostic(const ir::Op& op) const {
     const OpDef& def = def_of(op);
     if (!std::holds_alternative<Map>(*def.lower) && !std::holds_alternative<Reduce>(*def.lower)) {

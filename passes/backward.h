@@ -11,15 +11,16 @@ namespace fluid {
 /// that compute the gradients.
 class Backward {
  public:
-  /// Differentiates `ys` with respect to `xs`. Only ops that are already in the graph may lie on
-  /// paths from `xs` to `ys`. Appended ops get the role `role`. `reason` completes the error
-  /// message "<op> has no gradient, but ...".
+  /// Differentiates `ys` with respect to `xs`. Covers the ops that are in the graph at this time:
+  /// ops appended later, such as the gradient ops, are not differentiated. Appended ops get the
+  /// role `role`. `reason` completes the error message "<op> has no gradient, but ...".
   Backward(ir::Graph& graph, const Values& ys, const Values& xs, ir::Role role, std::string reason);
 
-  /// Sets the gradient of `y`, one of `ys`. Adds `gradient` if `y` already has a gradient.
+  /// Adds `gradient` to the gradient of `y`, one of `ys`. A value that is never seeded has gradient
+  /// 0.
   void seed(Value y, Value gradient);
-  /// Sets the gradient of `y` to ones, which differentiates the sum of the elements of `y`. Returns
-  /// the tensor of ones.
+  /// Seeds `y` with ones, which differentiates the sum of the elements of `y`. Returns the tensor
+  /// of ones.
   Value seed_with_ones(Value y);
 
   /// Stops run() from summing the gradients that the readers of `x` contribute. contributions(x)

@@ -222,8 +222,8 @@ bool keeps_samples(const Shape& a, const Shape& b) {
 }
 
 /// Partitions of the results of a Loops op, which processes each sample independently. If all
-/// operands are plain and one of them has a batch dimension, a result with a batch dimension is
-/// `per_sample`, and a result without a batch dimension is `other`.
+/// operands are plain and one of them has a batch dimension, results with a batch dimension are
+/// `per_sample`, and the others are `other`.
 std::vector<BatchPartition> partitions_of_loops(const ir::Op& op,
                                                 const std::vector<BatchPartition>& operands) {
   const bool plain = std::ranges::all_of(operands, is_plain);
@@ -324,8 +324,8 @@ std::vector<BatchPartition> BatchPartitionAnalysis::partitions_by_lowering(const
   return results;
 }
 
-/// Partitions of the outputs of a scan's body. An initial carry of zeros may become `per_sample`
-/// from the second step on.
+/// Partitions of the outputs of a scan's body. Iterates to a fixed point, because a carry that
+/// starts as zeros (`same`) may become `per_sample` after a step.
 std::vector<BatchPartition> BatchPartitionAnalysis::partitions_of_scan(
     const ir::Op& op, std::vector<BatchPartition> arguments) {
   const ScanParts parts = scan_parts(op);

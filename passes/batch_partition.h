@@ -15,7 +15,9 @@ namespace fluid {
 /// `total` correspond to Replicate, Shard and Partial of PyTorch's DTensor.
 struct BatchPartition {
   enum Kind {
-    same,  ///< equal in all parts after division by n^power: a parameter (power 0), n (power 1)
+    /// Equal in all parts after division by n^power. Examples are a parameter (power 0) and the
+    /// number of samples n (power 1).
+    same,
     per_sample,  ///< has a batch dimension: each element belongs to one sample
     total,       ///< a sum over samples
     terms,       ///< a sum whose terms differ in kind or in scale_power()

@@ -28,8 +28,8 @@ struct BucketShard {
   int64_t size() const { return end - begin; }
 };
 
-/// The shard of process `rank` of `world` in a bucket of `elements` elements. The size of a shard
-/// is a multiple of kBucketLine; the last shards may be smaller or empty.
+/// The shard of process `rank` of `world` in a bucket of `elements` elements. All shards have the
+/// same size, a multiple of kBucketLine, except the last ones, which may be smaller or empty.
 inline BucketShard bucket_shard(int64_t elements, int64_t world, int64_t rank) {
   const int64_t lines = (elements + kBucketLine - 1) / kBucketLine;
   const int64_t each = (lines + world - 1) / world * kBucketLine;

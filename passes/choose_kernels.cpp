@@ -20,9 +20,9 @@ bool is_elementwise(const ir::Op& op) {
          std::holds_alternative<Pure>(*def_of(op).effects);
 }
 
-/// The only reader of the only result of `op`, if the reader can be the next epilogue op: an
-/// elementwise op with the same result type and role as `op`. Null if there is no such reader, or
-/// if the result of `op` is a graph output.
+/// The only reader of the only result of `op`, if the reader can be the next epilogue op. Such a
+/// reader is elementwise, and its result has the same type and role as that of `op`. Null if there
+/// is no such reader, or if the result of `op` is a graph output.
 ir::Op* single_user(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
   const Value v(const_cast<ir::Op*>(&op), 0);
   const auto readers = uses.find(v);

@@ -6,8 +6,8 @@
 namespace fluid {
 namespace {
 
-/// Whether `op` can be merged with an equal op (name, operands, attributes): it is not random and
-/// has no side effects.
+/// Whether `op` may be merged with an op of equal name, operands and attributes: `op` must be
+/// deterministic and have no side effects.
 bool is_mergeable(const ir::Op& op) {
   const OpDef& def = def_of(op);
   return std::holds_alternative<Pure>(*def.effects) &&

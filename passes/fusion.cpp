@@ -18,8 +18,8 @@ constexpr double kLaunchCost = 20e3;  // cost of starting a kernel and waiting f
 // Cost factor of the serial code after the loops, which one thread runs.
 constexpr double kSerialSlowdown = 32;
 constexpr double kTranscendentalCost = 12;  // cost of exp and similar functions
-// A contraction has more than this number of elements, and more than this number of terms per
-// element.
+// A contraction has more than this number of result elements, each a sum of more than this number
+// of products.
 constexpr int64_t kMinContractionTerms = 8;
 // Maximum size in bytes of a result that may be fused horizontally.
 constexpr double kSmallBytes = 1 << 20;
@@ -165,8 +165,8 @@ Values Fusion::outputs_of(const FusionGroup& group) const {
   return outputs;
 }
 
-/// Estimate for the kernel of the group. Estimates are cached by GroupKey, so that repeated layers
-/// are analysed once.
+/// Returns the estimate for the kernel of the group. Caches estimates by GroupKey, so that repeated
+/// layers are analysed once.
 const Fusion::KernelEstimate& Fusion::estimate_of(const FusionGroup& group) const {
   GroupKey key = group_key(group.ops, group.outputs, lowered_.kinds);
   for (const ir::Op* op : group.ops) key.push_back(is_update(*op));
@@ -242,9 +242,9 @@ void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
   to.outputs = std::move(all);
 }
 
-/// Merges group `b` into `a` if this is allowed and lowers the estimated cost. Returns whether the
-/// groups were merged. The cycle test comes last, because it is slow when many groups read one
-/// value.
+/// Merges group `b` into `a` if the groups may be merged and the merge lowers the estimated cost.
+/// Returns whether the groups were merged. The cycle test comes last, because it is slow when many
+/// groups read one value.
 bool Fusion::try_merge(FusionGroup* a, FusionGroup* b, bool horizontal) {
   if (a == b || !is_mergeable(*a) || !is_mergeable(*b) || !is_within_limits(*a, *b, horizontal)) {
     return false;

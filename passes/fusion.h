@@ -31,8 +31,8 @@ struct FusionGroup {
 };
 
 /// Whether `op` is a contraction, such as a matmul or a convolution, that is large enough for its
-/// own loop nest: the result has more than 8 elements, each the sum of more than 8 products, and an
-/// operand element is on average in more than 2 products.
+/// own loop nest. The result must have more than 8 elements, each the sum of more than 8 products.
+/// An operand element must be used in more than 2 products on average.
 bool is_contraction(const ir::Op& op, int64_t batch);
 
 /// Kernel fusion of one graph. Initially, each group contains one op. Merging groups never creates

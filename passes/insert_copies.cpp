@@ -68,7 +68,8 @@ Value overwritten_operand(Value v) {
   return {};
 }
 
-/// Whether the op that computes the stored value must overwrite the stored variable in place.
+/// Whether `store` updates its variable in place: the op that computes the stored value must
+/// overwrite the variable's memory.
 bool stores_in_place(const ir::Op& store) {
   const Value old = overwritten_operand(store.operands[0]);
   return old && is_variable(*old.op()) && old.op()->symbol == store.symbol;

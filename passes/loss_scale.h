@@ -13,7 +13,8 @@ inline constexpr std::string_view kLossScale = "loss_scale";             ///< st
 inline constexpr std::string_view kGoodSteps = "loss_scale.good_steps";  ///< state, i64[]
 inline constexpr std::string_view kSkippedSteps = "loss_scale.skipped";  ///< state, i64[]
 
-/// The scalar state `name` of the graph. Declares the state if it does not exist.
+/// Returns the scalar state `name` of the graph. Declares the state, with initial value `initial`,
+/// if it does not exist.
 Value loss_scale_state(ir::Graph& graph, std::string_view name, DType dtype, double initial,
                        const Loc& loc);
 

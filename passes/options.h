@@ -32,9 +32,9 @@ enum class MicroBatchKind : uint8_t {
 /// except `floor` and `ceiling`, which GradScaler lacks.
 struct LossScale {
   double initial = 65536;
-  /// Factor applied after `interval` consecutive steps with finite gradients.
+  /// Factor applied to the scale after `interval` consecutive steps with finite gradients.
   double growth = 2;
-  double backoff = 0.5;  ///< factor applied after a step with non-finite gradients
+  double backoff = 0.5;  ///< factor applied to the scale after a step with non-finite gradients
   int64_t interval = 2000;
   double floor = 1;           ///< minimum of the scale
   double ceiling = 16777216;  ///< maximum of the scale
@@ -78,21 +78,21 @@ struct Options {
   Mode mode = Mode::train;
   std::string recipe = {};        ///< name of the recipe to train; empty: the only recipe
   int64_t batch = 1;              ///< samples per step; > 0
-  int64_t length = 1;             ///< extent of kLength; > 0; no effect on a program without it
+  int64_t length = 1;             ///< sequence length (kLength); > 0; may be unused
   std::optional<DType> dtype;     ///< f64: all float tensors become f64; nullopt: no conversion
   std::optional<AmpOptions> amp;  ///< automatic mixed precision; nullopt: off
   MicroBatchKind micro_batch = MicroBatchKind::whole;
   /// Whether the program processes only a part of the batch: a micro-batch or a shard. The loss and
   /// outputs are then scaled, so that their sums over all parts are those of the whole batch.
   bool scale_partial_loss = false;
-  /// Samples of the global batch, of which the program processes a part; 0: `batch` times `world`.
-  /// Affects only programs with sparse parameters, which gather the rows of all parts.
+  /// Number of samples of the global batch; 0: `batch` times `world`. Affects only programs with
+  /// sparse parameters, whose gradients hold the rows of the whole global batch.
   int64_t global_batch = 0;
   int64_t world = 1;               ///< number of processes that train together
   bool force_collectives = false;  ///< whether to run collectives even if `world` is 1
   bool uses_collectives() const { return world > 1 || force_collectives; }
   int64_t global_samples() const { return global_batch > 0 ? global_batch : batch * world; }
-  /// Whether the gradients of the program are those of a part of the batch.
+  /// Whether the program computes the gradients of a micro-batch or a shard only.
   bool processes_part() const { return micro_batch != MicroBatchKind::whole || uses_collectives(); }
   /// Rank of this process. Affects the compiled program only if `shard_optimizer` is true.
   int64_t rank = 0;

@@ -21,7 +21,7 @@ struct Pass {
               const Target&);  ///< returns whether the program changed
 };
 
-/// Every pass of the compiler. A pass is looked up by its `name`.
+/// All passes of the compiler, to be looked up by Pass::name.
 const std::vector<Pass>& all_passes();
 
 /// The passes that compile a recorded program, in order (pipeline.cpp).

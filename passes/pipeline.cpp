@@ -21,7 +21,7 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
   p.push_back(dce_pass());
 
   if (options.amp)
-    p.push_back(amp_cast_pass());  // before append_backward, so that it differentiates the casts
+    p.push_back(amp_cast_pass());  // before append_backward, which differentiates the casts
   // Before append_backward, which differentiates the collectives of sync_batch_stats.
   if (options.sync_bn && options.uses_collectives()) p.push_back(sync_batch_stats_pass());
   if (options.scale_partial_loss)
@@ -40,7 +40,7 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
     p.push_back(mark_error_sync_pass());  // before dce, which erases ops of a rank without samples
   }
   if (options.processes_part())
-    p.push_back(coalesce_gradients_pass());  // after all_reduce: coalesces the rows of all parts
+    p.push_back(coalesce_gradients_pass());  // after all_reduce: coalesces the rows of all ranks
   if (options.amp)
     p.push_back(unscale_gradients_pass());  // after all_reduce: unscales the sums over ranks
   p.push_back(keep_gradients_pass());       // after unscale_gradients, before clip_gradients

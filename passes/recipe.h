@@ -49,9 +49,9 @@ bool skips_on_nonfinite_loss(const Options& options);
 
 /// View of the `train` directive, an op that represents backward and the update until
 /// expand_optimizer replaces it. The passes between append_backward and expand_optimizer
-/// communicate through this op. Its operands are the loss, the seed, a gradient for each name in
-/// attribute `parameters`, the row numbers for each name in attribute `sparse` and, with attribute
-/// `predicated`, the step predicate.
+/// communicate through this op. Its operands are the loss, the seed of backward, a gradient for
+/// each name in attribute `parameters`, the row indices for each name in attribute `sparse` and,
+/// with attribute `predicated`, the step predicate.
 class Recipe {
  public:
   /// `directive` must have the operands that append_backward adds.
@@ -67,16 +67,17 @@ class Recipe {
   void scale_backward_seed(const std::function<Value()>& factor) const;
   /// The gradient of parameter parameters()[i].
   Value& gradient(size_t i) const { return directive_.operands.at(2 + i); }
-  /// For a sparse parameter: the row numbers, i64 [n], of the rows [n, D] of gradient(i). Each row
-  /// number other than -1 occurs once, and the other rows of the gradient are 0. Null for a
+  /// For a sparse parameter: the row indices, i64 [n], of the rows [n, D] of gradient(i). Each row
+  /// index other than -1 occurs once, and the other rows of the gradient are 0. Null for a
   /// parameter with a dense gradient.
   ///
-  /// With Options::processes_part(), coalesce_gradients establishes this form. Before, the row
-  /// numbers plus 1 are f64 [N] and the rows are [N, D], where N counts the rows that the global
-  /// batch reads. Both are 0 where another part of the batch reads the row, so that parts add up.
+  /// With Options::processes_part(), gradients have this form only after coalesce_gradients. Before
+  /// that pass, the row indices plus 1 are f64 [N] and the rows are [N, D], where N is the number
+  /// of rows that the global batch reads. Entries of other micro-batches and shards are 0, so the
+  /// sum over all of them is the gradient of the global batch.
   Value rows(size_t i) const;
-  /// Makes the gradients of the parameters `names` sparse. `rows`: for each gradient, the numbers
-  /// of the rows that it contains.
+  /// Makes the gradients of the parameters `names` sparse. `rows` holds the row indices of each
+  /// gradient.
   void set_rows(const std::vector<std::string>& names, const Values& rows) const;
   /// Replaces rows(i) by replace(i, rows(i)), for each sparse parameter from the last to the first.
   void replace_rows(const std::function<Value(size_t i, Value rows)>& replace) const;
@@ -100,8 +101,9 @@ class Recipe {
   /// This process's shard of parameter `i`.
   BucketShard own_shard(size_t i) const;
   int64_t bucket_index(size_t i) const;
-  /// If the optimizer is sharded, all-reduces `sums`, which each rank has computed from its shards
-  /// of the gradients only. Otherwise returns `sums`, which are sums over elements of gradients.
+  /// `sums` are sums over gradient elements, such as squared norms. If the optimizer is sharded,
+  /// each rank has summed only over its shards, and the sums are all-reduced. Otherwise returns
+  /// `sums`.
   Values all_reduce_sums(const Values& sums) const;
 
   /// A bool scalar: false if the step is skipped, that is, does not update the parameters. Null if

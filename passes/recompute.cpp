@@ -226,8 +226,8 @@ class Recompute {
            std::ranges::find(group(from).outputs, source) == group(from).outputs.end();
   }
 
-  /// Live ranges if `v` is recomputed and not stored. nullopt if memory use would grow, that is, if
-  /// the peak rises and the values with longer live ranges are larger than `v` in total.
+  /// Live ranges if `v` is recomputed and not stored. nullopt if memory use would grow: the peak
+  /// rises, and the values whose live ranges get longer are larger than `v` in total.
   std::optional<LiveRanges> lives_without(Value v, const Chain& chain, int from, int last) const {
     if (!lives_.contains(v)) return std::nullopt;
     LiveRanges after = lives_;

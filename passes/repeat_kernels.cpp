@@ -112,8 +112,8 @@ class RepeatKernels {
     });
   }
 
-  /// Peak memory in bytes if the kernel that computes `v` from `inputs` runs again before group
-  /// `late`.
+  /// Peak memory in bytes if `v` is recomputed from `inputs` before group `late`, and the first
+  /// result is freed after group `last_early`.
   int64_t peak_with(Value v, const Values& inputs, int last_early, int late) const {
     LiveRanges lives = lives_;
     lives.at(v).last = last_early;

@@ -162,7 +162,7 @@ class ScanGradient {
   /// Replaces the forward values that the gradients read by arguments of the body. Does not replace
   /// values that the body recomputes.
   void replace_forward_values() {
-    std::map<Value, Value> forward;  // value of the copy -> value of the forward body
+    std::map<Value, Value> forward;  // value of the copied body -> value of the forward body
     for (size_t i = 0; i < copied_; ++i) {
       ir::Op &copy = *body_.ops[i], &original = *forward_.body->ops[i];
       // The gradient of an inner scan may have appended results to the copy, and outputs to the

@@ -121,8 +121,8 @@ class Problem {
     }
   }
 
-  /// Adds edges from the readers of each variable to the op that computes the new value of the
-  /// variable, so that the new value can overwrite the old value in place.
+  /// Adds edges from the readers of each variable to the op that computes its new value. The new
+  /// value can then overwrite the old value in place.
   void order_updates() {
     const auto uses = graph_.uses();
     // Name -> value of the source (variable, feed or carried value).
@@ -323,8 +323,8 @@ Order overlapped(const Problem& p, const Order& order) {
 /// Applies overlapped() to the orders and returns the order with the lowest peak memory. With
 /// collectives, all orders whose peak exceeds the lowest peak by at most kMargin times the bytes of
 /// the collectives count as equal. Among equal orders, returns the one that starts collectives
-/// earliest. The margin allows such orders although they keep gradients and activations in memory
-/// at once.
+/// earliest. Without the margin, such an order would lose, because it keeps gradients and
+/// activations in memory at once.
 Order lowest_peak(const Problem& p, const std::vector<Order>& orders) {
   constexpr double kMargin = 1.5;  // relative to the bytes of all collectives
   int64_t collective_total = 0;

@@ -19,7 +19,8 @@ void substitute(ir::Op& op, int64_t length) {
   if (parts.steps == 0) op.attrs.set("steps", op.operands.at(parts.carries).shape()[0].size);
 }
 
-/// Checks that the types inferred for `length` equal the recorded types, which hold for any length.
+/// Checks that the types inferred for sequence length `length` equal the recorded types, which hold
+/// for any sequence length.
 void check_types(ir::Op& op, int64_t length) {
   const std::string at = " with the length " + std::to_string(length);
   std::vector<Type> types;

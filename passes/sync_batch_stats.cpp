@@ -10,8 +10,9 @@
 namespace fluid {
 namespace {
 
-/// SyncBatchNorm: expands the ops that use batch statistics into maps and reductions, and
-/// all-reduces the sums over samples. append_backward, a later pass, differentiates the expansion.
+/// SyncBatchNorm: expands the ops that use batch statistics into elementwise ops and reductions,
+/// and all-reduces the sums over samples. append_backward, a later pass, differentiates the
+/// expansion.
 class StatisticsSync {
  public:
   explicit StatisticsSync(ir::Graph& graph) : graph_(graph) {}

@@ -58,7 +58,7 @@ class Target {
                                                   const EpilogueOps& epilogue) const = 0;
   /// Predicted run time, in seconds, of a generated kernel that computes `op`.
   virtual double generated_seconds(const ir::Op& op) const = 0;
-  /// One message for each op that a library rejected when candidates() asked for it.
+  /// One message per op that a library rejected in a call of candidates().
   virtual std::vector<std::string> rejection_messages() const { return {}; }
   /// Whether library kernels may write directly to variables. True if the executor can prevent
   /// library kernels from running in a rejected step.

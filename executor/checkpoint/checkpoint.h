@@ -18,7 +18,7 @@ class Executor;
 /// snapshot.
 struct TrainingState {
   /// The accumulated statistics of a scalar output in the current epoch. An output that is not a
-  /// metric has two: the sum of its values and the number of samples.
+  /// metric has two statistics: the sum of its values and the number of samples.
   struct OutputStatistics {
     std::string name;
     std::vector<double> statistics;

@@ -26,14 +26,14 @@ constexpr size_t kMaxNames = 8;
 constexpr const char* kHowToSayLayout =
     "pass --params-layout pytorch or fluid (in C++ LoadOptions::layout)";
 
-/// A tensor of the file.
+/// A tensor of the parameter file.
 struct FileTensor {
-  std::string source;  ///< its name in the file
+  std::string source;  ///< name of the tensor in the file
   Tensor tensor;
   bool used = false;
 };
 
-/// A parsed LoadOptions::maps.
+/// A parsed element of LoadOptions::maps.
 struct NameMap {
   NamePattern pattern;
   std::string replacement;
@@ -55,7 +55,8 @@ struct NameMap {
   }
 };
 
-/// Returns the variables that a file may lack: frozen ones if it holds adapters, else adapters.
+/// Returns the variables that a file may lack: the frozen variables if it holds LoRA adapters, else
+/// the LoRA adapters.
 std::set<std::string> optional_variables(const ir::Program& program, bool holds_adapters) {
   std::set<std::string> names;
   for (const auto& op : program.main().ops) {
@@ -156,7 +157,8 @@ class ParameterReading {
                                 at->second.source, tensor.source, name));
   }
 
-  /// Returns the tensors that the value of `name` is computed from; nullopt if the file lacks one.
+  /// Returns the tensors from which the value of `name` is computed; nullopt unless all are
+  /// present.
   std::optional<PytorchSource> source_of(const std::string& name) const {
     using Kind = PytorchSource::Kind;
     const bool is_pytorch = options_.layout == ParamsLayout::pytorch;
@@ -253,7 +255,7 @@ class ParameterReading {
     throw UserError(begin + shapes);
   }
 
-  /// Names of the tensors before LoadOptions::maps.
+  /// Names of the tensors in the file, before LoadOptions::maps renames them.
   std::vector<std::string> sources() const {
     std::vector<std::string> all = dropped_;
     for (const auto& [name, tensor] : tensors_) all.push_back(tensor.source);

@@ -15,9 +15,9 @@ namespace fluid {
 
 /// The result of reading a parameter file for a program.
 struct LoadedParameters {
-  std::vector<std::pair<std::string, Tensor>> values;  ///< names as in the program
+  std::vector<std::pair<std::string, Tensor>> values;  ///< the program's variable name -> value
   LoadReport report;
-  ColumnTablePtr column_table;  ///< from the file's metadata; null if it has none
+  ColumnTablePtr column_table;  ///< from the metadata of the file; null if it has no table
 };
 
 /// Reads a safetensors file for the variables `wanted` of `program`. Renames its tensors by
@@ -30,12 +30,12 @@ struct LoadedParameters {
 /// - without LoadOptions::partial: a variable is missing or has another type, or a tensor is
 /// unused;
 /// - with LoadOptions::partial: no tensor fits.
-/// A file of adapters (kLoraMetadata) need not hold frozen variables, and any other file need not
-/// hold adapters.
+/// A file of LoRA adapters (kLoraMetadata) may lack frozen variables; any other file may lack LoRA
+/// adapters.
 LoadedParameters read_parameters(const std::string& path, const LoadOptions& options,
                                  const ir::Program& program, const std::vector<Variable>& wanted);
 
-/// Whether `value` has the shape of `type`, and its dtype or another float dtype.
+/// Whether `value` has the shape of `type`, and their dtypes are equal or both float.
 bool fits_variable(const Type& type, const Tensor& value);
 
 }  // namespace fluid

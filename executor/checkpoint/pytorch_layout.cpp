@@ -12,8 +12,7 @@ namespace {
 
 using Kind = PytorchSource::Kind;
 
-/// Pairs of parameter name suffixes: in a program, and in PyTorch. The first pair that matches is
-/// used.
+/// Pairs of parameter name suffixes: Fluid's and PyTorch's. The first pair that matches is used.
 constexpr std::pair<std::string_view, std::string_view> kSuffixes[] = {
     {".qkv.w", ".in_proj_weight"}, {".qkv.b", ".in_proj_bias"}, {".out.w", ".out_proj.weight"},
     {".out.b", ".out_proj.bias"},  {".w", ".weight"},           {".b", ".bias"},
@@ -41,8 +40,8 @@ std::map<std::string, std::vector<int64_t>> linear_weights(const ir::Program& pr
 }
 
 /// Maps the scope of each recurrent layer and direction ("lstm0.layer0.reverse") to whether it is a
-/// GRU, the only recurrent layer with a parameter c. A GRU without biases maps to false, because
-/// only the conversion of biases distinguishes GRUs.
+/// GRU, the only recurrent layer with a parameter c. A GRU without biases maps to false. This is
+/// harmless, because GRUs and other layers differ only in the conversion of biases.
 std::map<std::string, bool> recurrent_scopes(const ir::Program& program) {
   std::set<std::string> names;
   for (const auto& op : program.main().ops) {
@@ -59,7 +58,7 @@ std::map<std::string, bool> recurrent_scopes(const ir::Program& program) {
   return scopes;
 }
 
-/// "lstm0.layer1.reverse", "weight_ih" -> "lstm0.weight_ih_l1_reverse".
+/// PyTorch's name: "lstm0.layer1.reverse", "weight_ih" -> "lstm0.weight_ih_l1_reverse".
 std::string recurrent_name(std::string scope, const std::string& what) {
   constexpr std::string_view kReverse = ".reverse", kLayer = ".layer";
   const bool reverse = scope.ends_with(kReverse);
@@ -76,8 +75,8 @@ Tensor added_below(const Tensor& a, const Tensor& b, int64_t end) {
   return sum;
 }
 
-/// Returns a + b for elements below `end`, and a for the others. The result is f64 if both are f64,
-/// else f32.
+/// Returns a + b for elements with an index below `end`, and a for later elements. The result is
+/// f64 if both are f64, else f32.
 Tensor sum_below(const Tensor& a, const Tensor& b, int64_t end) {
   if (a.dtype() == f64 && b.dtype() == f64) return added_below<double>(a, b, end);
   return added_below<float>(a.cast(f32), b.cast(f32), end);
@@ -122,7 +121,7 @@ Tensor PytorchSource::value(const std::vector<Tensor>& tensors, const std::vecto
                     names.back() + "' is " + last.str() + "; both are biases of one layer");
   }
   if (kind == Kind::bias_sum) return sum_below(first, last, first.numel());
-  // The biases of the reset and update gates. The candidate gate's biases follow.
+  // Number of biases of the reset and update gates, which precede those of the candidate gate.
   const int64_t gates = first.numel() / 3 * 2;
   if (kind == Kind::gru_bias) return sum_below(first, last, gates);
   return first.numel() == 3 * shape.front() ? elements_from(last, gates) : last;

@@ -31,16 +31,16 @@ struct PytorchSource {
   std::vector<std::string> names;  ///< tensors that the value is computed from
 
   /// Computes the value from the tensors `names` of the file `path`. `shape`: the program's shape.
-  /// Throws UserError if the biases of a recurrent layer differ in shape or are no float vectors.
+  /// Throws UserError unless the biases of a recurrent layer are float vectors of equal size.
   Tensor value(const std::vector<Tensor>& tensors, const std::vector<int64_t>& shape,
                const std::string& path) const;
 };
 
-/// Maps the parameters and buffers of a program to tensors of PyTorch, by the table above.
+/// Maps the parameters and buffers of a program to PyTorch tensors, as specified at PytorchSource.
 class PytorchLayout {
  public:
   explicit PytorchLayout(const ir::Program& program);
-  /// The source of the parameter or buffer `name`.
+  /// Returns the PyTorch tensors from which the parameter or buffer `name` is computed.
   PytorchSource source(const std::string& name) const;
   /// Whether `name` is the weight of a linear layer: a rank-2 parameter that every matmul reads as
   /// its right operand, not transposed.
@@ -52,7 +52,7 @@ class PytorchLayout {
   std::map<std::string, bool> recurrent_;
 };
 
-/// Whether `name` is a counter of batch normalisation, which loading ignores.
+/// Whether `name` is PyTorch's counter num_batches_tracked of batch_norm, which loading ignores.
 bool is_pytorch_counter(const std::string& name);
 
 /// Returns the transpose of a matrix.

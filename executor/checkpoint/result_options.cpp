@@ -31,8 +31,8 @@ void add_place_options(const ExecutorOptions& options, Place place, int threads,
   all["workspace"] = std::to_string(libraries.max_workspace()) + " bytes";
 }
 
-/// Returns the numbers of frozen variables and of variables with their own rate or decay, and a
-/// hash of these settings. Returns "" if all variables have defaults.
+/// Returns the numbers of frozen variables and of variables with their own learning rate or weight
+/// decay, and a hash of these settings. Returns "" if all variables have the default settings.
 std::string training_settings_text(const ir::Program& recorded) {
   int64_t frozen = 0, scaled = 0;
   std::string all;

@@ -19,8 +19,8 @@ namespace {
 /// Index of the run counter in the random state tensor.
 constexpr size_t kRunCounter = 1;
 
-/// Throws UserError if another optimizer wrote the snapshot. Its states have another meaning, even
-/// if their names are equal.
+/// Throws UserError if another optimizer wrote the snapshot, because states of different optimizers
+/// are incompatible even if their names are equal.
 void check_optimizer(const Snapshot& from, const ir::Program& recorded, const std::string& where) {
   for (const ir::Op* train : recipes_of(recorded.main())) {
     const std::string recipe = recipe_name(*train);
@@ -35,8 +35,8 @@ void check_optimizer(const Snapshot& from, const ir::Program& recorded, const st
   }
 }
 
-/// Explains, for an error message, why only the snapshot or only the program has the optimizer
-/// state `state`: its parameter is frozen in the other one. Returns "" if that is not the cause.
+/// Explains, for an error message, that the optimizer state `state` is missing in the snapshot or
+/// in the program because its parameter is frozen there. Returns "" if the parameter is not frozen.
 /// `trains_now`: whether the program has the state.
 std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::string_view state,
                         bool trains_now) {
@@ -45,7 +45,7 @@ std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::
       const std::string prefix = recipe_state(recipe_name(*train), op->symbol + ".");
       const bool is_parameter = source_kind(*op) == SourceKind::parameter;
       if (!is_parameter || !state.starts_with(prefix)) continue;
-      if (state.find('.', prefix.size()) != std::string_view::npos) continue;  // adapter state
+      if (state.find('.', prefix.size()) != std::string_view::npos) continue;  // an adapter's state
       if (op->attrs.get_or("trainable", true) != trains_now) continue;
       const bool trained = std::ranges::any_of(from.variables, [&](const SnapshotVariable& v) {
         return v.kind == VariableKind::optimizer && v.name.starts_with(prefix);

@@ -32,11 +32,11 @@ struct Snapshot {
   /// Options that affect results, such as "seed" and "amp": option name -> value as text. The
   /// options include the attributes of the `train` op, such as "lr" and "optimizer".
   std::map<std::string, std::string> options;
-  /// Device::tuning_record(). A resumed run gets this map as
-  /// ExecutorOptions::tuning_record, and so computes the same bits.
+  /// Result of Device::tuning_record(). A resumed run passes this record as
+  /// ExecutorOptions::tuning_record, selects the same kernels, and so computes the same bits.
   std::map<std::string, std::string> tuning_record;
   ColumnTablePtr column_table;              ///< Executor::column_table()
-  std::vector<SnapshotVariable> variables;  ///< all variables except VariableKind::scratch
+  std::vector<SnapshotVariable> variables;  ///< all variables except caches and scratch variables
 
   const SnapshotVariable* find(std::string_view name) const;  ///< null if there is no such variable
 };
@@ -44,8 +44,8 @@ struct Snapshot {
 /// Returns a copy of `recorded` without source locations.
 std::unique_ptr<ir::Program> strip_locations(const ir::Program& recorded);
 
-/// Returns the XXH3 hash of the recorded program's text. The text omits the `train` op, the
-/// parameters' training settings and source locations.
+/// Returns the XXH3 hash of the recorded program's text, without its `train` ops, the parameters'
+/// training settings and source locations.
 uint64_t program_hash(const ir::Program& recorded);
 
 /// Takes a snapshot of the variables, sorted by name. `value` returns a variable's value, or

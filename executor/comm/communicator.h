@@ -13,10 +13,10 @@
 
 namespace fluid {
 
-/// Collectives among the ranks of a world. All ranks must make the same calls in the same order,
-/// from one thread at a time. If a rank dies, hangs or skips a call, the call throws a DeviceError
-/// on every other rank within the timeout. The error names the failed rank. All later calls throw
-/// too.
+/// Collectives among the ranks of a world. All ranks must start the same collectives in the same
+/// order, from one thread at a time. If a rank dies, hangs or skips a collective, the collective
+/// throws a DeviceError on every other rank within the timeout. The error names the failed rank.
+/// All later calls throw too.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -24,7 +24,7 @@ class Communicator {
   /// Sums `count` elements over all ranks, in place. The result is bit-identical on all ranks and
   /// in every run, because the order of additions depends only on the world size and the element's
   /// index. Half-precision values are added in f32 and rounded after each addition. `dtype` must be
-  /// a float.
+  /// a float dtype.
   virtual void all_reduce(void* data, int64_t count, DType dtype) = 0;
   /// Sums `data` over all ranks like all_reduce(), but each rank receives only its own shard of the
   /// sum (bucket_shard() in passes/bucket.h). Sets the other shards of `data` to 0.

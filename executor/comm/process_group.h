@@ -31,8 +31,8 @@ class ProcessGroup {
   void start();
   bool started() const { return started_; }
 
-  /// Barrier with the timeout `rendezvous_timeout`, which is longer than that of collectives. Used,
-  /// for example, while rank 0 saves a checkpoint.
+  /// Barrier with the timeout `rendezvous_timeout`, which is longer than the timeout of
+  /// collectives. Used, for example, while rank 0 saves a checkpoint.
   void barrier();
   /// Calls barrier() unless start() has run.
   void barrier_before_start();

@@ -9,7 +9,7 @@ namespace fluid::comm {
 class ScopedSignalBlock {
  public:
   enum class SignalSet : unsigned char {
-    all,   ///< all signals
+    all,
     pipe,  ///< SIGPIPE, raised by a write to a closed connection; a pending SIGPIPE is discarded
   };
   explicit ScopedSignalBlock(SignalSet signals);

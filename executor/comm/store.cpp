@@ -18,8 +18,8 @@ Duration response_time_limit(Duration timeout) {
   return heartbeat_timeout(timeout) + Duration(100);
 }
 
-/// Time to add to response_time_limit() for a heartbeat or barrier request. Rank 0 counts as
-/// unreachable after the sum, which is approximately `timeout`.
+/// Additional response time for heartbeat and barrier requests. Together with
+/// response_time_limit(), it is approximately `timeout`, after which rank 0 counts as unreachable.
 Duration extra_response_time(Duration timeout) { return timeout - heartbeat_timeout(timeout); }
 
 }  // namespace

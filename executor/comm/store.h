@@ -14,9 +14,9 @@
 namespace fluid::comm {
 
 /// The rendezvous key-value store of a world, over TCP. Rank 0 runs the server. The server accepts
-/// only processes of the same job and restart, so keys of different jobs cannot collide. Every call
-/// ends within its timeout. Thread-safe; calls are serialised. A process has one store of a world
-/// at a time; after it is destroyed, all ranks may make another one.
+/// only processes with its job id and restart count, so keys of different jobs cannot collide.
+/// Every call ends within its timeout. Thread-safe; calls are serialised. A process has one store
+/// of a world at a time. After the store is destroyed, all ranks may create another one.
 class Store {
  public:
   /// Rank 0 starts the server at the world's port. Every rank connects and waits until all ranks

@@ -156,7 +156,7 @@ std::optional<Message> StoreServer::register_rank(Connection& connection, const 
   } else if (rank < 0 || rank >= world_.size) {
     user_error_ = fmt::format("there is no rank {} in a world of {}", rank, world_.size);
   } else if (ranks_[static_cast<size_t>(rank)].state == Rank::State::left) {
-    connection.closing = true;  // the rank connects to its next store, which rank 0 will serve soon
+    connection.closing = true;  // the rank retries until rank 0 serves its next store
   } else if (ranks_[static_cast<size_t>(rank)].state != Rank::State::absent) {
     user_error_ = fmt::format("two processes have rank {}", rank);
   } else {

@@ -35,7 +35,7 @@ struct Message {
     /// this kind with the diagnosis in `value`.
     diagnosis,
     leave,  ///< request: the sender leaves the world
-    done,   ///< response to a successful request. The comment of the request names the fields
+    done,   ///< response to a successful request; its fields are listed at that request
     /// Response: the wait timed out, or the requested proposal does not exist. After `hello`,
     /// `value` lists the absent ranks.
     expired,

@@ -24,13 +24,14 @@ Limits cpu_limits(const TargetDescription& cpu) {
           .bytes = cpu.bytes_per_second(std::numeric_limits<double>::infinity())};
 }
 
-/// A measurement of this process, for limits() of a device that plans by assumed rates.
+/// Returns the CPU's rates, measured once per process, for limits() if the target assumes its
+/// rates.
 TargetDescription measured_once(int threads) {
   static const TargetDescription measured = measure_host();
   return measured.with_threads(threads);
 }
 
-/// The description by which a device plans.
+/// Returns the CPU description for the cost model.
 TargetDescription description_for(const CpuDeviceOptions& options, int threads) {
   if (options.baseline_cpu) return options.baseline_cpu->description;
   const auto recorded = recorded_description(options.tuning_record, threads);

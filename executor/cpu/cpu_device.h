@@ -18,9 +18,9 @@ struct CpuDeviceOptions {
   /// Whether collectives involve only this rank, as in a timing trial. If true, runs with an
   /// observer include the collectives.
   bool collectives_are_local = false;
-  /// The tuning choices of an earlier run, from Device::tuning_record(). A description of this CPU
-  /// in it replaces the one of machine_description(). All ranks with such a CPU use the description
-  /// of the first one.
+  /// The tuning record of an earlier run (Device::tuning_record()). Its description of this CPU, if
+  /// any, replaces machine_description(). Ranks with equal CPUs share one description: the one that
+  /// was proposed first.
   std::map<std::string, std::string> tuning_record = {};
   /// A CPU to generate code for, with fewer instruction-set extensions than the host.
   struct BaselineCpu {

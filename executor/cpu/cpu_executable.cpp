@@ -16,8 +16,9 @@ namespace {
 // pool costs more time than it saves.
 constexpr double kParallelFlops = 60e3;
 
-/// Records the begin and end time of each call of a run in `times`. The calls of a loop alternate,
-/// so their spans are as long as all steps of the call, and follow each other.
+/// Records the begin and end time of each call of a run in `times`. The calls of a loop are
+/// interleaved. The span of such a call has the total duration of its steps, and starts where the
+/// span of the previous call ends.
 class CallClock {
  public:
   explicit CallClock(RunTimes& times) : calls_(times.calls) {}
@@ -346,12 +347,13 @@ StepStatus CpuExecutable::run_calls(size_t slots, Clock clock) {
   std::fill(error_words_.begin(), error_words_.end(), std::array<int64_t, 2>{});
   if (guard_) guard_->begin_step();
   bool parameters_updated = false;
-  int64_t step = 0;  // of the current loop
+  int64_t step = 0;  // step of the current loop
   for (size_t i = 0, next = 0; i < calls_.size(); i = next) {
     const CpuCall& call = calls_[i];
     next = i + 1;
     if (observer_ && call.collective.depends_on_collective) {
-      // The guard may check each skipped call, because all calls of a scan are skipped together.
+      // Poisoning dead memory before all calls of a scan are done is harmless: all of them are
+      // skipped.
       if (guard_) guard_->check_after_op(call.position, *call.op);
       continue;
     }
@@ -361,7 +363,8 @@ StepStatus CpuExecutable::run_calls(size_t slots, Clock clock) {
       clock.wait_ends(i);
     }
     void* const* buffers = call.addresses(slots, step);
-    // A call that copies a sequence element does not have the operands and results of its op.
+    // Copies of scan elements are not observed: their buffers are not the scan's operands and
+    // results.
     const bool observed = observer_ && !(call.copy_bytes > 0 && lowers_to<Scan>(*call.op));
     if (observed && !observer_(*call.op, buffers, false)) return {};
     if (call.updates_variables) {

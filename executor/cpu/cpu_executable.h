@@ -30,9 +30,9 @@ struct CpuCall {
   /// Buffers by phase of the loop. A call outside of loops has only the first phase.
   std::array<std::vector<BufferRef>, CallLoop::kPhases> refs;
   std::vector<int64_t> strides;  ///< CallLoop::strides
-  int64_t steps = 1;             ///< steps of the loop that repeats the call
+  int64_t steps = 1;             ///< number of steps of the enclosing loop; 1 if there is none
   int64_t loop = 0;              ///< CallLoop::id; 0 outside of loops
-  /// For the last call of a loop: index of its first call.
+  /// For the last call of a loop: index of the loop's first call.
   std::optional<size_t> loop_start;
   std::vector<int64_t> constants;  ///< constant table of a generated kernel
   /// Addresses of the buffers of each phase.
@@ -40,8 +40,8 @@ struct CpuCall {
   std::array<Buffers, 4> buffers;  ///< indexed by index_of(slots)
   /// Addresses of the buffers in the current step of a loop.
   mutable std::vector<void*> step_buffers;
-  /// Library calls with bound addresses, indexed by index_of(slots). A call in a loop has one that
-  /// is rebound in each step, or one for each step.
+  /// Library calls with bound addresses, indexed by index_of(slots). A call in a loop has either a
+  /// single library call, rebound in each step, or one library call per step.
   std::array<std::vector<LibraryCall>, 4> library_calls;
   int64_t blocks = 0;
   bool parallel = false;

@@ -27,12 +27,13 @@ std::string library_version();
 /// A library kernel with bound addresses.
 struct LibraryCall {
   std::function<void()> run;
-  /// Rebinds the kernel to other operands and results, without allocating. Null if it cannot.
+  /// Rebinds the kernel to other operands and results, without allocating. Null if the kernel
+  /// cannot be rebound.
   std::function<void(void* const* buffers)> rebind = {};
 };
 /// Binds a library kernel to the addresses of its operands and results (`buffers`) and of its
 /// workspace. All addresses are aligned as in an arena. LibraryCall::run throws DeviceError when
-/// the library fails. It allocates nothing, except for a few small allocations inside oneDNN.
+/// the library fails. Only oneDNN allocates memory during a run, in small blocks.
 using LibraryBinder = std::function<LibraryCall(void* const* buffers, void* workspace)>;
 /// A library kernel whose buffer addresses are not yet bound.
 struct LibraryRoutine {

@@ -85,10 +85,10 @@ struct Reordered {
   }
 };
 
-/// Rates of bf16 above this multiple of the rate of f32 are those of matrix units.
+/// If the bf16 rate is more than this multiple of the f32 rate, the CPU has matrix units (AMX).
 constexpr double kVectorRatio = 4;
-/// Fraction of the peak FLOP/s of matrix units that convolutions reach, which must load and
-/// rearrange their operands: 1,200 to 1,700 of about 3,500 GFLOP/s on two cores with AMX.
+/// Fraction of the matrix units' peak FLOP/s that convolutions reach, because they must load and
+/// rearrange operands. Measured on two cores with AMX: 1,200 to 1,700 of about 3,500 GFLOP/s.
 constexpr double kMatrixUnitEfficiency = 0.45;
 
 /// Returns the fraction of the peak FLOP/s that a kernel reaches. The formula is fitted to the best
@@ -200,7 +200,7 @@ class OnednnCall {
  public:
   OnednnCall(const Reordered& r, void* const* buffers, void* workspace);
 
-  /// Whether the call is a single primitive that works on the given buffers themselves.
+  /// Whether the call is a single primitive that runs directly on `buffers`, without copies.
   bool can_rebind() const { return rebound_ > 0; }
   /// Makes the call work on other buffers. Requires can_rebind().
   void rebind(void* const* buffers) {
@@ -258,8 +258,8 @@ OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace
   auto* moved = static_cast<std::byte*>(workspace) + r.scratch_bytes;
   const size_t last = r.plan.args.size() - 1;
   dnnl_memory_t actual_result = nullptr;
-  // Address of argument i: its f32 copy if r.widens, else its buffer. After the loop, argument i is
-  // the result.
+  // In iteration i, the address of argument i: its f32 copy if r.widens, else its buffer. After the
+  // loop, the address of the result.
   void* wide = nullptr;
   std::vector<void*> required;
   for (size_t i = 0; i <= last; ++i) {

@@ -18,11 +18,11 @@ struct OnednnRates {
   int vector_lanes = 16;             ///< f32 lanes of a vector register
 };
 
-/// Returns oneDNN's candidates for `op` followed by `epilogue` (a bias, a relu, or both), fastest
-/// first. Types must be concrete. Each kernel has a candidate with the layouts that oneDNN prefers.
-/// If these differ from the layouts of `op`, the kernel has a second candidate with the layouts of
-/// `op`, which reorders tensors in the workspace. f16 operands are converted to f32 in the
-/// workspace, and the result is converted back.
+/// Returns oneDNN's candidate kernels for `op` followed by `epilogue` (a bias, a relu, or both),
+/// fastest first. Types must be concrete. Each kernel has a candidate with the layouts that oneDNN
+/// prefers. If these differ from the layouts of `op`, the kernel has a second candidate with the
+/// layouts of `op`, which reorders tensors in the workspace. f16 operands are converted to f32 in
+/// the workspace, and the result is converted back.
 ///
 /// Returns no candidate if oneDNN has only reference code for the op, or if the dtype is not f32,
 /// bf16 or f16. Omits candidates with a layout that class Layout cannot represent. The candidates

@@ -23,10 +23,10 @@ class OnednnShards {
   /// descriptor if oneDNN has no such primitive.
   using MakePrimitive = std::function<PrimitiveDesc(const Desc& x, const Desc& dw, const Desc& dy)>;
 
-  /// Splits the batch of `whole` into one shard per thread of the pool. The shards have the layouts
-  /// of `whole`. Makes fewer shards if the batch has fewer images than the pool has threads, or if
-  /// the shards' gradients would take too much memory. Returns null for a pool of one thread, for a
-  /// dtype other than bf16, or if oneDNN has no kernel for a shard.
+  /// Splits the batch of the primitive `whole` into one shard per thread of the pool. The shards
+  /// have the layouts of `whole`. Makes fewer shards if the batch has fewer images than the pool
+  /// has threads, or if the shards' gradients would take too much memory. Returns null for a pool
+  /// of one thread, for a dtype other than bf16, or if oneDNN has no kernel for a shard.
   static std::shared_ptr<const OnednnShards> create(const PrimitiveDesc& whole,
                                                     const MakePrimitive& make);
 

@@ -95,7 +95,7 @@ std::optional<WinogradProblem> problem_of(const WinogradKind& kind, const ir::Op
 }
 
 /// A batch of matrices, one per plane. The plane stride is padded by one cache line, so that stores
-/// to all planes do not hit the same cache set.
+/// to different planes hit different cache sets.
 struct Matrices {
   int64_t planes, rows, columns;
 

@@ -59,8 +59,8 @@ FLUID_AVX512 void sum_and_difference(Vec even, Vec odd, Vec* to) {
   to[1] = even - odd;
 }
 
-/// Functions that multiply a row or column of a tile by one of Winograd's matrices A, B and G, or
-/// by its transpose, for filters of kTaps x kTaps.
+/// Functions for filters of kTaps x kTaps. Each multiplies a row or column of a tile by one of
+/// Winograd's matrices A, B and G, or by its transpose.
 template <int kTaps>
 struct WinogradMatrices;
 

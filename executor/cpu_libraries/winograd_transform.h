@@ -13,7 +13,7 @@ namespace fluid {
 // Algorithms for Convolutional Neural Networks", CVPR 2016. The matrices A, B and G are the
 // paper's, for the interpolation points 0, 1, -1, 2, -2 and, for 5x5 filters, 1/2, -1/2:
 //     y = A'((G w G') * (B' x B))A
-// The filter's gradient is G'((B' x B) * (A dy A'))G.
+// The filter's gradient is G'((B' x B) * (A dy A'))G. M' is the transpose of M; * is elementwise.
 //
 // Images are channels-last. Transformed values are f32, in one plane per element of the transformed
 // tile. A plane is a matrix [tile][channel] or [channel][channel]. The numbers of channels are

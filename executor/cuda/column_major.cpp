@@ -6,7 +6,7 @@ namespace fluid::cuda {
 namespace {
 
 /// Layout of a row-major matrix that is read as a column-major matrix, and is thereby transposed.
-/// `row`: elements between the starts of rows. `matrix`: elements between the starts of matrices.
+/// `row`: row stride in elements. `matrix`: batch stride in elements.
 ColumnMajorLayout read_by_columns(int64_t rows, int64_t columns, int64_t row, int64_t matrix) {
   return {.rows = columns, .columns = rows, .leading_dimension = row, .batch_stride = matrix};
 }

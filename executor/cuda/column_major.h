@@ -10,8 +10,8 @@ namespace fluid::cuda {
 /// Layout of a strided batch of column-major matrices, in cuBLASLt's terms.
 struct ColumnMajorLayout {
   int64_t rows = 0, columns = 0;
-  int64_t leading_dimension = 0;  ///< elements between the starts of columns
-  int64_t batch_stride = 0;       ///< elements between the starts of matrices
+  int64_t leading_dimension = 0;  ///< distance between the starts of columns, in elements
+  int64_t batch_stride = 0;       ///< distance between the starts of matrices, in elements
   bool operator==(const ColumnMajorLayout&) const = default;
 };
 

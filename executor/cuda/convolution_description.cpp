@@ -137,8 +137,8 @@ DnnDescriptor ConvolutionDescription::convolution_descriptor() const {
 }
 
 /// Describes the convolution, or one of its gradients, as a cuDNN operation. `to`: the output y of
-/// the forward convolution, or the output gradient dy for a gradient. An addend is the previous
-/// content of the result's memory, to which cuDNN adds because beta is 1.
+/// the forward convolution, or the output gradient dy for a gradient. If there is an addend, the
+/// result's buffer already holds it, and beta = 1 makes cuDNN accumulate into it.
 DnnDescriptor ConvolutionDescription::convolution_operation(Tensor to) const {
   struct Names {
     cudnnBackendDescriptorType_t type;

@@ -38,7 +38,7 @@ FluidGpuResult module_load(FluidGpu* gpu, const void* image, size_t bytes,
 FluidGpuResult module_unload(FluidGpuModule* module) {
   FluidGpu* gpu = module->gpu;
   return run_outside_capture(gpu, "unloading a module", [&] {
-    // Waits, because kernels of the module may still be running.
+    // Waits for queued work, because kernels of the module may still be running.
     const cudaError_t waited = wait_for_streams(gpu);
     const cudaError_t unloaded = gpu->gpu_resources.release_resource(module);
     return waited != cudaSuccess ? waited : unloaded;

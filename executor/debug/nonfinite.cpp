@@ -188,7 +188,7 @@ std::string describe_body_op(const NonfiniteKernel& kernel, int64_t batch, Devic
 std::string describe_nonfinite_op(const NonfiniteKernel& kernel, int64_t batch, Device& device) {
   if (std::string text = describe_body_op(kernel, batch, device); !text.empty()) return text;
   // Names the first op of the kernel's body, because it is unknown which op of the kernel produced
-  // the first non-finite value. In a library kernel, the first op is the main op.
+  // the first non-finite value. The body of a library kernel starts with its matmul or convolution.
   const auto& name = kernel.op->attrs.get<GraphRef>("body").name;
   for (const auto& op : kernel.op->graph()->program().find(name)->ops) {
     if (source_kind(*op) == SourceKind::none) return text_of({op.get(), 0, kernel.element}, batch);

@@ -13,7 +13,7 @@ class NonfiniteSearch {
  public:
   explicit NonfiniteSearch(Session& session) : session_(session) {}
 
-  /// Saves the control variables. Must be called before each training step.
+  /// Saves counters, loss scale and other control variables for a rerun. Call before each step.
   void save_control_variables();
 
   /// Describes the first non-finite value of the last training step: op, source line, element.

@@ -29,7 +29,7 @@ class DescriptionReader {
   void read(const char* name, int64_t& value);
   using Pairs = std::map<std::string, std::array<double, 2>>;  ///< an object of pairs of numbers
   void read(const char* name, Pairs& value);
-  /// Throws UserError: the value of entry `name`, which has been read, cannot be used.
+  /// Throws UserError with the reason `why`: the value that was read for entry `name` is invalid.
   [[noreturn]] void reject(const char* name, const std::string& why) const;
   /// Throws UserError if the object has an entry that was neither read nor listed in `known`.
   void reject_unknown_entries(std::vector<std::string> known) const;

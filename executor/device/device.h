@@ -68,10 +68,10 @@ class LibraryRejection : public DeviceError {
   std::string reason_;
 };
 
-/// An op of a call list.
+/// A call in the call list of an executable.
 struct CallOp {
   const ir::Op* op = nullptr;
-  int64_t steps = 1;  ///< number of times that a loop over the steps of a scan repeats the call
+  int64_t steps = 1;  ///< number of times that a scan repeats the call; 1 outside of scans
 };
 
 /// A program compiled for one batch size: a flat list of calls, which run in order.
@@ -136,8 +136,8 @@ class Device {
   /// Collective. Broadcasts `bytes` bytes of the session's memory at address `at` from rank 0.
   virtual void broadcast(std::byte* at, int64_t bytes) = 0;
   virtual CompileReport report() const = 0;
-  /// The tuning choices for the programs built so far, as a map from key to chosen algorithm, and
-  /// the description of the place by which kernels were chosen. Both come from timing.
+  /// Returns the choices that depend on timing, as a map from key to value. They are the algorithms
+  /// chosen for the programs compiled so far, and the measured rates that the cost model uses.
   virtual std::map<std::string, std::string> tuning_record() const { return {}; }
   /// Replaces tuning choices by the choices that all ranks agreed on. Returns whether a choice
   /// changed; after a change, all executables must be bound again.

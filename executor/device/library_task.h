@@ -11,7 +11,8 @@
 
 namespace fluid {
 
-/// The ops that a library kernel computes after its main op: a bias and a relu, or an addend.
+/// The ops that a library kernel computes after its matmul or convolution: a bias and a relu, or an
+/// addend.
 struct Epilogue {
   std::optional<Type> bias;  ///< type of the bias vector: one value per channel
   bool relu = false;

@@ -30,7 +30,8 @@ struct CallLoop {
     if (step + 1 == steps) return kLast;
     return step % 2 == 1 ? kOdd : kEven;
   }
-  /// Number of steps from the first step of phase `phase`, by whose strides the buffers move.
+  /// Returns how many steps `step` is after the first step of its phase. The buffers have moved by
+  /// this multiple of their strides since then.
   static int64_t distance(int64_t step, Phase phase) {
     return phase == kOdd || phase == kEven ? step - phase : 0;
   }
@@ -58,9 +59,9 @@ struct StepCall {
 /// How step_calls() lists the calls of a scan.
 enum class ScanCalls : uint8_t {
   unrolled,  ///< the calls of all steps
-  loops,     ///< the calls of one step in a CallLoop, unless the body contains a scan
+  loops,     ///< a CallLoop; short scans, and scans that contain scans, are unrolled
 };
-/// The calls of a compiled graph, in execution order, without stores.
+/// The calls of a compiled graph, in execution order, without `store` ops.
 std::vector<StepCall> step_calls(const ir::Graph& main, const MemoryPlan& plan,
                                  const Options& options, ScanCalls scans);
 

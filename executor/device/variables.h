@@ -20,7 +20,7 @@ namespace fluid {
 enum class VariableKind : uint8_t {
   recorded,   ///< declared by the user: a parameter, or a state such as a running mean
   optimizer,  ///< optimizer state, such as Adam's moments; training cannot resume without it
-  control,    ///< a counter or the loss scale; reset when absent from a checkpoint
+  control,    ///< a counter or the loss scale; keeps its value if a checkpoint lacks it
   cache,      ///< written by predict steps, not saved to files: a `state` op with kCacheAttribute
   scratch,    ///< workspace, not preserved between runs: a `state` op with kScratchAttribute
 };

@@ -10,7 +10,7 @@ class App;
 
 namespace fluid {
 
-/// Runs the chosen subcommand and returns the exit code of fluidrun.
+/// Runs the subcommand on the command line. Returns the exit code of fluidrun.
 using Action = std::function<int()>;
 
 // Each function adds one subcommand to `app`. If the command line names the subcommand, parsing

@@ -48,9 +48,8 @@ std::vector<std::string> names_of(const std::vector<CommandText>& commands) {
   return names;
 }
 
-/// Returns bash `case` patterns, grouped by the values that the patterns complete. The key is a
-/// list of values such as "off o1". A pattern consists of the command and the word before the
-/// completed word, such as "'train --amp'".
+/// Maps lists of completions, such as "off o1", to the bash `case` patterns that offer them. A
+/// pattern consists of the subcommand and the word before the cursor, such as "'train --amp'".
 std::map<std::string, std::vector<std::string>> patterns_by_values(
     const std::vector<CommandText>& commands) {
   std::map<std::string, std::vector<std::string>> patterns;

@@ -28,9 +28,9 @@
 namespace fluid {
 namespace {
 
-/// Maximum number of samples that are read without --check, evenly spread over the data.
+/// Maximum number of samples to read without --check. They are evenly spread over the data.
 constexpr int64_t kDescribedSamples = 1000;
-/// Maximum number of classes to list, and of bad records.
+/// Maximum number of classes, and of bad records, to list.
 constexpr size_t kMaxListed = SkippedRecords::kMaxErrors;
 
 struct DataFlags {
@@ -77,7 +77,7 @@ struct BadRecord {
   std::string error;
 };
 
-/// Result of reading samples.
+/// Statistics of the samples read from a source, and the records that could not be read.
 struct Survey {
   std::vector<ColumnSummary> columns;
   std::vector<BadRecord> bad;  ///< sorted by sample index
@@ -126,7 +126,7 @@ Survey survey(const SampleSource& source, int64_t samples, int workers) {
   return result;
 }
 
-/// Result of reading the first samples of a stream.
+/// Statistics and values of the first samples of a stream.
 struct StreamSurvey {
   Survey survey;
   bool ended = false;                      ///< whether the end of the stream was reached
@@ -247,8 +247,8 @@ void print_rate(const DataSource& data, const DataFlags& flags) {
              static_cast<double>(samples) / seconds, flags.batch);
 }
 
-/// Prints to stderr the bad records: those that were left out when the data was opened, and those
-/// of the survey. Returns the exit code.
+/// Prints the errors of all bad records to stderr. `bad`: the records that were left out when the
+/// data was opened. `survey`: contains the bad records found later. Returns the exit code.
 int report_bad_records(SkippedRecords bad, const Survey& survey) {
   const int64_t read = survey.read + bad.count;
   for (const BadRecord& record : survey.bad) bad.add(record.error);

@@ -29,7 +29,7 @@ struct DevicesFlags {
 
 struct Gpu {
   FluidGpuDescription description{};
-  std::string problem;  ///< reason why the GPU cannot run programs; "" if the GPU can
+  std::string problem;  ///< reason why the GPU cannot run programs; "" if it can run them
   bool is_described = false;
 };
 
@@ -81,7 +81,7 @@ std::vector<std::pair<std::string, std::string>> named_versions(const FluidGpuVe
           {"nvJitLink", cuda_version(versions.linker)}};
 }
 
-/// Prints rates by name, such as "f32_avx2 40 and 79, f32_sse 36 and 73".
+/// Prints the rates on one core and on all cores: "f32_avx2 40 and 79, f32_sse 36 and 73".
 void print_rates(const char* unit, const std::map<std::string, CoreRates>& rates) {
   std::vector<std::string> texts;
   for (const auto& [name, rate] : rates) {

@@ -18,8 +18,8 @@ namespace fluid {
 
 namespace {
 
-/// Compiles `program` to a training step of a recipe without fusion, so that the diagram shows the
-/// user's ops.
+/// Compiles the training step of the recipe `recipe`. Does not fuse ops, because the diagram shows
+/// the user's ops.
 std::unique_ptr<ir::Program> training_step(const Program& program, const std::string& recipe) {
   std::unique_ptr<ir::Program> step = program.ir().clone();
   const CpuTarget target(TargetDescription{});
@@ -100,7 +100,7 @@ struct BoxPosition {
 struct DiagramLayout {
   std::vector<BoxPosition> boxes;
   int box_width = kMinBoxWidth;
-  /// Rank -> largest x coordinate that the boxes and arrow lanes of the rank occupy.
+  /// Rank -> largest x coordinate of the boxes and vertical arrow segments of the rank.
   std::map<int, int> right;
   int width = 0, height = kMargin;
 };
@@ -147,7 +147,7 @@ int centre_x(size_t box, const DiagramLayout& layout) {
 }
 
 /// The SVG path of an arrow. An arrow to the next rank is a curve. An arrow that skips ranks has a
-/// vertical part (a lane) of its own, to the right of the boxes of the skipped ranks.
+/// vertical segment in a lane of its own, to the right of the boxes of the skipped ranks.
 std::string svg_path(const Arrow& a, const Diagram& diagram, DiagramLayout& layout) {
   const Box &from = diagram.boxes[a.from], &to = diagram.boxes[a.to];
   const int x1 = centre_x(a.from, layout), x2 = centre_x(a.to, layout);
@@ -220,7 +220,8 @@ std::string svg_box(const Box& box, BoxPosition at, int width) {
   return svg;
 }
 
-/// Moves each feed to the rank directly above its first reader, so that its arrows are short.
+/// Moves each feed or other box of rank 0 to the rank directly above its first reader, so that its
+/// arrows are short.
 void move_feeds_to_readers(Diagram& diagram) {
   std::map<size_t, int> reader_rank;
   for (const Arrow& a : diagram.arrows) {

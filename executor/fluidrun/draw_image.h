@@ -10,7 +10,7 @@ namespace fluid {
 bool is_image(const Tensor& t);
 
 /// Prints the first channel of a sample's image with block characters. Each line of text shows two
-/// rows of pixels. An image wider than a line is drawn with fewer pixels.
+/// rows of pixels. Wide images are subsampled.
 void draw_image(const Tensor& images, int64_t sample);
 
 }  // namespace fluid

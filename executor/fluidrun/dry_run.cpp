@@ -22,21 +22,21 @@ namespace {
 constexpr int64_t kFullBatches = 3;   // number of full batches to time
 constexpr int64_t kReadBatches = 10;  // number of batches to read in time_reading()
 
-/// Number of samples in a step, summed over the ranks, and number of such steps per epoch (nullopt:
-/// unknown).
+/// A global batch size (samples of a step, summed over the ranks), and the number of steps of this
+/// size per epoch (nullopt: unknown).
 struct StepSize {
   int64_t samples = 0;
   std::optional<int64_t> steps = 0;
 };
 
-/// The batch size of a rank, and the step sizes of an epoch: full steps, then a smaller last step
-/// if there is one.
+/// The batch size per rank, and the global batch sizes of an epoch: full batches, then a smaller
+/// last batch if there is one.
 struct EpochSizes {
   int64_t batch = 0;
   std::vector<StepSize> sizes;
 };
 
-/// Returns the step sizes of a reader whose number of samples is known.
+/// Returns the batch sizes of an epoch of `data`, whose number of samples must be known.
 EpochSizes sizes_of(const Reader& data, int ranks) {
   const int64_t samples = *data.samples(), steps = *data.batches();
   const int64_t batch = steps > 1 ? data.batch_sizes().front() : (samples + ranks - 1) / ranks;
@@ -58,7 +58,7 @@ std::optional<int64_t> steps_of(const EpochSizes& epoch) {
 
 /// A reader of a few full batches, and of the smaller last batch of an epoch if there is one.
 struct FewBatches {
-  EpochSizes epoch;  ///< step sizes of an epoch of all data
+  EpochSizes epoch;  ///< batch sizes of an epoch over the whole data
   Reader reader;
 };
 
@@ -97,8 +97,8 @@ class MeanTimes {
     ++sum.steps;
   }
   /// Returns the mean time of the steps of `recipe` with `samples` samples. If no such step was
-  /// timed, returns the mean time of the recipe's largest steps. Returns 0 if this rank timed no
-  /// step.
+  /// timed, returns the mean time of the recipe's steps with the most samples. Returns 0 if this
+  /// rank timed no step.
   double mean_ms(const std::string& recipe, int64_t samples) const {
     if (sums_.empty()) return 0;
     auto sum = sums_.find({recipe, samples});
@@ -122,7 +122,7 @@ struct TimedSteps {
   double ms = 0;
 };
 
-/// The training steps of the first epoch, by recipe: full steps, then the smaller last step.
+/// The training steps of the first epoch, by recipe: full batches, then the smaller last batch.
 std::vector<TimedSteps> training_steps(const EpochSizes& epoch, const RecipeCycle& cycle,
                                        const MeanTimes& times) {
   std::vector<TimedSteps> all;
@@ -159,14 +159,14 @@ void print_table(const std::vector<TimedSteps>& lines) {
   }
 }
 
-/// Returns the total milliseconds of the rows with a known number of steps.
+/// Returns the total time in milliseconds of the rows with a known number of steps.
 double epoch_ms(const std::vector<TimedSteps>& lines) {
   double ms = 0;
   for (const TimedSteps& line : lines) ms += line.ms * static_cast<double>(line.steps.value_or(0));
   return ms;
 }
 
-/// Returns the mean milliseconds of a step of `samples` samples, over the recipes of the cycle.
+/// Returns the mean time in milliseconds of a step with `samples` samples, over a recipe cycle.
 double mean_step_ms(const RecipeCycle& cycle, const MeanTimes& times, int64_t samples) {
   double ms = 0;
   for (const FitRecipe& recipe : cycle.recipes()) {
@@ -207,7 +207,7 @@ MeanTimes time_validation(Trainer& trainer, Reader& few) {
   return times;
 }
 
-/// Returns the mean milliseconds until the reader's workers deliver the next batch.
+/// Returns the mean time in milliseconds until the reader's workers deliver the next batch.
 double time_reading(Reader& data) {
   data.next();
   const Stopwatch watch;

@@ -22,15 +22,15 @@ struct DumpFlags {
 };
 /// Adds the options --dump, --dump-steps and --dump-dir to `command`, which must already define
 /// --checkpoint-dir. Users cannot combine --dump with --checkpoint-dir: dumped values change the
-/// program, and a checkpoint fits only one program.
+/// program, and a checkpoint loads only into the program that wrote it.
 void add_dump_flags(CLI::App& command, DumpFlags& flags);
 
 /// Writes values of training steps as .npy files.
 class StepDump {
  public:
-  /// Makes `program` compute the values. A name is an output, a parameter or state,
-  /// "PARAMETER.grad", a layer or a named value. Throws UserError for an unknown name, and suggests
-  /// similar names.
+  /// Makes `program` compute the values in `flags.names`. A name is an output, a parameter or
+  /// state, "PARAMETER.grad", a layer or a named value. Throws UserError for an unknown name, and
+  /// suggests similar names.
   StepDump(Program& program, const DumpFlags& flags);
 
   /// Writes DIRECTORY/step-<n>.<name>.npy for each name, half-precision values as f32. Omits the
@@ -43,7 +43,7 @@ class StepDump {
     std::string name;
     std::string source;  ///< name of the output or variable
     bool is_output = false;
-    std::set<std::string> recipes = {};  ///< recipes with this gradient; empty: no gradient
+    std::set<std::string> recipes = {};  ///< of a gradient: recipes that compute it; else empty
   };
   Item item_of(Program& program, const std::string& name) const;
 

@@ -45,7 +45,7 @@ void print_matrix(const EvaluationReport& report, const std::vector<std::string>
   print_to(stdout, "\n");
 }
 
-/// A label, a different predicted class, and the number of such samples.
+/// A label, a wrong prediction, and the number of samples with this label and prediction.
 struct ConfusedPair {
   int64_t samples = 0, label = 0, prediction = 0;
 };

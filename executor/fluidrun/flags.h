@@ -37,7 +37,7 @@ int64_t parse_bytes(const std::string& text);
 struct PlaceFlags {
   std::string place = "auto";
   int threads = 0;    ///< number of CPU threads; 0: one per core
-  std::string dtype;  ///< --dtype: "f64"; "f32" or empty: the dtypes of the program
+  std::string dtype;  ///< --dtype: "f64"; "f32" or empty keeps the dtypes of the program
   AmpFlags amp;
   std::string cache_dir;  ///< directory of the kernel cache; empty: no cache
   std::string memory;     ///< maximum size of the arena, such as "8GiB"; empty: no limit

@@ -48,10 +48,11 @@ void print_load_report(const LoadReport& report, const ParamsFlags& flags);
 /// Prints a note to stderr that the parameters are untrained if --params is not given.
 void note_untrained_parameters(const Executor& executor, const ParamsFlags& flags);
 
-/// A column table of the training data. open_data() uses it to read other data in the same way.
+/// The column table of the training data (encodings and statistics of its columns). open_data()
+/// applies the table to other data, such as validation data.
 struct TrainingTable {
   ColumnTablePtr table = nullptr;  ///< null if there is none
-  std::string file = {};           ///< file of the table; empty: from the open training data
+  std::string file = {};           ///< file of the table; empty: taken from opened training data
 };
 /// Returns the table in the file of --adapters, else of --params. The table is null if neither file
 /// has one, or if the kind of data in `spec` has no table.
@@ -63,10 +64,10 @@ inline constexpr int64_t kDefaultBatch = 100;
 /// Opens the data described by `spec`, with `batch` samples per step and rank. If `batch` is 0,
 /// uses all samples if the data asks for full batches, else kDefaultBatch. Shuffles with
 /// `shuffle_seed`, unless one step reads all samples. Options in `spec` override the arguments.
-/// Drops columns whose names match no feed. Skips bad records of split "train" by their
-/// replacement, and leaves them out of other splits. Prints notes to stderr about dropped columns
-/// and about feeds that no column matches, and about the file of `training`. Throws UserError if no
-/// column remains.
+/// Drops columns whose names match no feed. With --on-bad-record skip, replaces bad records of
+/// split "train" by other samples, and leaves out bad records of other splits. Prints notes to
+/// stderr about dropped columns, about feeds that no column matches, and about the use of
+/// `training`. Throws UserError if no column remains.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const ReadingFlags& reading, const World& world = {},
@@ -87,7 +88,7 @@ void add_length_flag(CLI::App& command, std::optional<int64_t>& length);
 void check_length_flag(const Program& program, std::optional<int64_t> length);
 /// Checks the value of --length and substitutes it for the dimension kLength of `program`.
 void apply_length_flag(Program& program, std::optional<int64_t> length);
-/// The length of the sequences in `data`; 0 for a program without the dimension kLength.
+/// The length of the sequences in `data`, or 0 if the program has no dimension kLength.
 int64_t length_of(const Program& program, const SampleData& data);
 /// Adds --micro-batches to the --help group "Memory" of a subcommand.
 void add_micro_batches_flag(CLI::App& command, int64_t& micro_batches);

@@ -41,7 +41,7 @@ constexpr const char* kExitCodes =
     "  3: a device failed, or memory or threads ran out\n"
     "  128 + N: stopped by signal N; 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP";
 
-/// Prints an error message to stderr as one line, with line feeds in names escaped. Returns `code`.
+/// Prints an error message to stderr as one line, with control characters escaped. Returns `code`.
 int report(const std::string& what, ExitCode code) {
   std::fprintf(stderr, "fluidrun: %s\n", ir::escape_control_characters(what).c_str());
   return code;

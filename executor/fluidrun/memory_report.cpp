@@ -102,7 +102,7 @@ std::string text_of_arena(const MemoryUse& use) {
   return fmt::format("arena {} ({} bytes)", text_of(use.total), use.total);
 }
 
-/// Text such as "data 8.0 MiB, batches 2.0 MiB" for the owners of at least 1 MiB.
+/// Formats the owners of at least 1 MiB as text such as "data 8.0 MiB, batches 2.0 MiB".
 std::string text_of(const MemoryOwners& owners) {
   std::vector<std::string> texts;
   for (const auto& [owner, bytes] : owners) {

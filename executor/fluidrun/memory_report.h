@@ -25,7 +25,7 @@ struct ResidentMemory {
 };
 ResidentMemory resident_memory();
 
-constexpr int64_t kMinListedBytes = 1 << 20;  ///< MemoryOwners omits smaller owners
+constexpr int64_t kMinListedBytes = 1 << 20;  ///< minimum bytes of an owner in MemoryOwners
 
 /// Owners of memory outside the arena, such as "compiled kernels", and their bytes, in descending
 /// order of bytes. Omits owners of less than kMinListedBytes.

@@ -18,8 +18,8 @@
 namespace fluid {
 namespace {
 
-/// Suggests an optimizer that has the switch `name`, such as momentum for "nesterov"; else one of a
-/// similar name.
+/// Suggests an optimizer with a bool setting `name` that is off by default, such as momentum for
+/// "nesterov". Otherwise suggests an optimizer with a similar name.
 std::string similar_optimizer(const std::string& name) {
   for (const std::string& optimizer : optimizer_names()) {
     const auto is_switch = [&](const AttrDef& a) {
@@ -55,8 +55,8 @@ Value minimized_output(const Program& program, const OptimizerFlags& flags) {
       list_of(names)));
 }
 
-/// Makes `optimizer`, with its default settings, the optimizer of the recipe `train`. If `train` is
-/// null, records a recipe. Returns the recipe.
+/// Sets the optimizer of the recipe `train` to `optimizer` with its default settings. If `train` is
+/// null, adds a recipe to the program. Returns the recipe.
 ir::Op* replace_optimizer(Program& program, ir::Op* train, const OpDef& optimizer,
                           const OptimizerFlags& flags) {
   Attrs recipe = {{"lr", optimizer.optimizer->lr}, {"optimizer", *optimizer.name}};
@@ -69,7 +69,7 @@ ir::Op* replace_optimizer(Program& program, ir::Op* train, const OpDef& optimize
   return train;
 }
 
-/// Sets an attribute of the recipe. `given`: the flag and its value.
+/// Sets an attribute of the recipe. `given`: the flag and its value, for error messages.
 void set_attribute(ir::Op& train, const std::string& name, const Attr& value,
                    const std::string& given) {
   const OpDef& optimizer = optimizer_called(train.attrs.get<std::string>("optimizer"));

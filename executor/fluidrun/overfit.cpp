@@ -36,7 +36,7 @@ std::optional<double> value_of(const NamedScalars& values, const std::string& na
   return found == values.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// Text such as "loss 2.3071 -> 0.0190, accuracy 0.1250 -> 1.0000".
+/// Formats scalar outputs before and after: "loss 2.3071 -> 0.0190, accuracy 0.1250 -> 1.0000".
 std::string text_of(const NamedScalars& before, const NamedScalars& after) {
   std::string text;
   for (const auto& [name, value] : before) {
@@ -83,7 +83,7 @@ History OverfitTest::run(FitOptions options) {
   const World& world = trainer_.executor().process_group().world();
   const NamedScalars before = trainer_.evaluate(few_);
   first_loss_ = value_of(before, loss_).value_or(0);
-  NamedScalars training;  // values of the last epoch
+  NamedScalars training;  // mean outputs over the last epoch
   append_callback(options.on_epoch, [&](const EpochEvent& epoch) {
     training = epoch.training;
     if (loss_is_small(training)) trainer_.stop();

@@ -12,9 +12,8 @@
 namespace fluid {
 
 /// Reads the first `samples` samples of `data`, or all if there are fewer, into memory. If `data`
-/// skips bad records, they are left out. The random choices of an augmentation are made once; mixup
-/// and cutmix do not apply. `seed` seeds the shuffle and the augmentation. `world` must be the
-/// world of `data`.
+/// skips bad records, they are left out. Applies random augmentation once, and neither mixup nor
+/// cutmix. `seed` seeds the shuffle and the augmentation. `world` must be the world of `data`.
 Reader read_first_samples(Reader& data, int64_t samples, uint64_t seed, const World& world);
 
 /// Trains on a few samples to find out whether a program can learn them: whether the minimized loss
@@ -26,9 +25,9 @@ class OverfitTest {
       : program_(program), trainer_(trainer), few_(few) {}
 
   /// Collective. Trains until the loss is small enough, for at most the epochs and steps of
-  /// `options`. On rank 0, prints the scalar outputs on the samples before and after, in inference
-  /// mode. Throws UserError if the program has not learned the samples. Also throws if `options`
-  /// trains several recipes, or if the loss of the recipe is not an output. Returns fit()'s result.
+  /// `options`. On rank 0, prints the scalar outputs before and after training, in inference mode.
+  /// Throws UserError if the program has not learned the samples, if `options` trains several
+  /// recipes, or if the loss of the recipe is not an output. Returns the result of fit().
   History run(FitOptions options);
 
  private:

@@ -16,7 +16,7 @@
 namespace fluid {
 namespace {
 
-/// Parses the value of a setting of --param; must be 0 or more.
+/// Parses a setting of --param. Throws UserError unless `text` is a number of 0 or more.
 double parse_scale(const std::string& setting, const std::string& text) {
   const auto value = parse_number<double>(text);
   if (value && std::isfinite(*value) && *value >= 0) return *value;
@@ -28,7 +28,7 @@ bool parse_switch(const std::string& setting, const std::string& text) {
   throw UserError(fmt::format("{} must be 0 or 1, not '{}'", setting, text));
 }
 
-/// Returns whether `name` is a setting of the group.
+/// Sets the setting `name` of the group. Returns false if a group has no such setting.
 bool set_group_setting(ParameterGroup& group, const std::string& name, const std::string& value) {
   if (name == "lr") {
     group.lr_scale = parse_scale(name, value);
@@ -51,7 +51,7 @@ bool set_group_setting(ParameterGroup& group, const std::string& name, const std
 /// Settings of an initialiser, such as std=0.02 and mode=fan_out.
 using InitSettings = std::vector<std::pair<std::string, std::string>>;
 
-/// Returns the initialiser called `name`, or the values in the file `name`.npy.
+/// Returns the initialiser called `name`, or the values in the file `name` if it ends in .npy.
 Init parse_init(const std::string& name, const InitSettings& settings) {
   if (name.ends_with(".npy")) {
     if (settings.empty()) return Init::npy(name);
@@ -107,7 +107,7 @@ ParameterGroup parse_group(const std::string& text) {
   return group;
 }
 
-/// Calls `apply` for each text given to `flag`. Errors name the flag and the text.
+/// Calls `apply` for each value of `flag`. Error messages contain the flag and the value.
 template <class F>
 void for_each_text(const char* flag, const std::vector<std::string>& texts, F apply) {
   for (const std::string& text : texts) {

@@ -44,8 +44,8 @@ struct PlanFlags {
   PlaceFlags place;
 };
 
-/// Prints the number of library kernels and the number of generated kernels. The kernels in the
-/// body of a scan count once. With `list`, also prints each kernel with its predicted time. `gpu`:
+/// Prints the number of library kernels and the number of generated kernels. Counts the kernels in
+/// the body of a scan once. With `list`, also prints each kernel with its predicted time. `gpu`:
 /// the GPU of this machine for which the step is planned, or nullopt. `rejected`: messages about
 /// ops that a library could not compute.
 void print_kernels(const PlannedProgram& step, std::optional<Place> gpu,
@@ -115,8 +115,8 @@ ExecutorOptions run_options(const PlanFlags& flags) {
   return options;
 }
 
-/// The AMP level that an earlier run with --amp auto recorded on this machine; nullopt if none was
-/// recorded. Throws UserError if `flags` contain --amp auto and nothing is recorded.
+/// The AMP level that an earlier run with --amp auto recorded on this machine. Without a record,
+/// returns nullopt, or throws UserError if `flags` contain --amp auto.
 std::optional<AmpChoice> recorded_amp_choice(const PlanFlags& flags, const Program& program,
                                              Place place, const ExecutorOptions& options) {
   std::optional<AmpChoice> choice;

@@ -68,7 +68,7 @@ class StepPlanner {
 std::string f32_comparison_text(const StepPlanner& planner, int64_t batch, int64_t arena_bytes);
 
 /// Returns "this CPU has no bf16 instructions: mixed precision saves memory, not time", with the
-/// half-precision dtype `half`. Returns "" if the target has such instructions, or is a GPU.
+/// name of `half` instead of bf16. Returns "" if the target is a GPU or has such instructions.
 std::string half_instructions_text(const Target& target, DType half);
 
 }  // namespace fluid

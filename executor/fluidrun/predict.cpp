@@ -65,8 +65,8 @@ std::string column_text(const SampleData& data, const std::string& name, const T
   return ir::escape_control_characters(classes[static_cast<size_t>(id)]);
 }
 
-/// Names of the outputs that have one row per sample and can be computed from `feeds`, the feeds
-/// with data. Throws UserError if there is no such output.
+/// Names of the outputs that have one row per sample and depend only on `feeds`, the feeds that the
+/// data provides. Throws UserError if there is no such output.
 std::vector<std::string> computable_outputs(const Program& program, Executor& executor,
                                             const std::vector<std::string>& feeds) {
   const std::vector<std::string> left_out = executor.omitted_outputs(feeds);

@@ -12,17 +12,17 @@ namespace fluid {
 
 /// Options of the subcommands that read data in batches.
 struct ReadingFlags {
-  int workers = 0;                     ///< 0: ReaderOptions::workers chooses
+  int workers = 0;                     ///< ReaderOptions::workers; 0: the default
   std::string on_bad_record = "stop";  ///< "stop" or "skip"
 };
 
 /// Adds --workers and --on-bad-record to the --help group "Data".
 void add_reading_flags(CLI::App& command, ReadingFlags& flags);
 
-/// Treatment of bad records by data that is trained on, or that is evaluated.
+/// Converts the value of --on-bad-record. `trains`: whether the data is for training.
 BadRecords bad_records_of(const ReadingFlags& flags, bool trains);
 
-/// Prints to stderr how many bad records of `spec` were skipped, and the error of the first one.
+/// Prints to stderr the number of skipped bad records in the data `spec`, and the first error.
 void report_skipped(const Reader& reader, const std::string& spec);
 
 }  // namespace fluid

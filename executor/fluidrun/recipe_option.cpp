@@ -15,8 +15,8 @@
 namespace fluid {
 namespace {
 
-/// Returns "lr=1e-4,boundaries=10,20" as the flags "--lr=1e-4" and "--boundaries=10,20". A part
-/// that is a number continues the list before it.
+/// Converts settings such as "lr=1e-4,boundaries=10,20" to the flags "--lr=1e-4" and
+/// "--boundaries=10,20". A number after a comma continues the list before it.
 std::vector<std::string> flags_in(const std::string& settings) {
   std::vector<std::string> flags;
   for (const std::string& part : ir::split_at_commas(settings)) {
@@ -44,7 +44,7 @@ void check_names(const CLI::App& command, const std::vector<std::string>& flags)
   }
 }
 
-/// Calls `work`. Errors name the option.
+/// Calls `work`. Prepends `given`, the option and its value, to error messages.
 template <class F>
 void with_option_named(const std::string& given, F work) {
   try {
@@ -85,7 +85,7 @@ RecipeOption::RecipeOption(const Program& program, const std::string& text)
     add_schedule_flags(parser, schedule_);
     std::vector<std::string> flags = flags_in(text.substr(colon + 1));
     check_names(parser, flags);
-    std::ranges::reverse(flags);  // the order that CLI11 expects
+    std::ranges::reverse(flags);  // CLI11 parses a vector of arguments from its end
     parser.parse(std::move(flags));
   });
 }

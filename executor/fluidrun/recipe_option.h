@@ -14,14 +14,14 @@ void add_recipe_option_flag(CLI::App& command, std::vector<std::string>& texts);
 
 /// A value of --recipe-option, such as "d:lr=1e-4,optimizer=adam": the name of a recipe, or an
 /// unambiguous prefix of it, and flags of the optimizer and the schedule, without their dashes.
-/// Errors name the option.
+/// Error messages begin with the option.
 class RecipeOption {
  public:
   /// Throws UserError for an unknown recipe or flag, and for a wrong value.
   RecipeOption(const Program& program, const std::string& text);
 
   const std::string& recipe() const { return recipe_; }
-  const std::string& given() const { return given_; }  ///< for error messages
+  const std::string& given() const { return given_; }  ///< the option, for error messages
 
   /// Like fluid::set_optimizer(), for the recipe.
   void set_optimizer(Program& program) const;

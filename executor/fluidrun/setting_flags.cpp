@@ -24,7 +24,7 @@ std::optional<std::vector<T>> list_in(const std::string& text) {
   return list;
 }
 
-/// How the flag of a setting parses its value and describes it in help texts and errors.
+/// The parser of a setting's value, and the texts that describe the value in --help and errors.
 struct ValueKind {
   std::string type_name, expectation;
   std::function<std::optional<Attr>(const std::string&)> parse;
@@ -54,13 +54,13 @@ ValueKind kind_of(const Attr& kind) {
   return {"NUMBER", "a number", [=](const auto& text) { return first(list_in<double>(text)); }};
 }
 
-/// "--no-nesterov" for "--nesterov".
+/// Returns the flag that switches a setting off: "--no-nesterov" for "--nesterov".
 std::string negated(const std::string& flag) { return "--no-" + flag.substr(2); }
 
-/// A setting, and its descriptions in the optimizers or schedules that have the setting.
+/// A setting, and how the optimizers or schedules that have the setting describe it.
 struct DescribedSetting {
   Attr kind;
-  bool is_on_by_default = false;  ///< whether a bool setting is true by default in an owner
+  bool is_on_by_default = false;  ///< whether at least one owner has true as the default
   std::map<std::string, std::vector<std::string>> owners;  ///< description -> owners' names
 };
 
@@ -78,7 +78,7 @@ std::map<std::string, DescribedSetting> described(const std::vector<SettingOwner
 }
 
 /// The help text of a setting: "decay rate of m (adam, adamw); weight of m in the step (lion)".
-/// Omits the owners if all of them have the setting with one description.
+/// Omits the owners if all owners have the setting with the same description.
 std::string description_of(const DescribedSetting& setting, size_t all_owners) {
   std::string text;
   for (const auto& [doc, owners] : setting.owners) {

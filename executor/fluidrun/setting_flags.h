@@ -14,10 +14,10 @@ class App;
 
 namespace fluid {
 
-/// The flag of a setting of one or more optimizers or schedules.
+/// A command line flag for a setting that one or more optimizers or schedules have.
 struct SettingFlag {
-  std::string flag;                ///< "--weight-decay"
-  Attr kind;                       ///< any value of the setting's type; gives the type
+  std::string flag;                ///< name of the flag, such as "--weight-decay"
+  Attr kind;                       ///< a value of the setting's type; only the type matters
   std::string text;                ///< value on the command line; empty: not given
   std::optional<bool> is_on = {};  ///< value of a bool setting; nullopt: not given
 
@@ -37,8 +37,8 @@ struct SettingOwner {
 /// The flag of a setting: "--weight-decay" for "weight_decay".
 std::string flag_of(std::string setting);
 
-/// Adds a flag named `flag_of_setting(setting)` for each setting. The flag's description names the
-/// owners of the setting.
+/// Adds a flag named `flag_of_setting(setting)` for each setting. The help text of the flag names
+/// the optimizers or schedules (`owners`) that have the setting.
 void add_setting_flags(CLI::App& command, const std::vector<SettingOwner>& owners,
                        const std::function<std::string(const std::string&)>& flag_of_setting,
                        SettingFlags& flags);

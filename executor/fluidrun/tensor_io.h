@@ -18,7 +18,7 @@ struct NamedFile {
 /// Parses NAME=@FILE, the value of the option `flag`. Throws UserError for other text.
 NamedFile parse_named_file(const std::string& text, const std::string& flag);
 
-/// Parses a tensor such as "2x2xi64=1,2,3,4": sizes, dtype, and elements in row-major order. Rounds
+/// Parses a tensor such as "2x2xi64=1,2,3,4": shape, dtype, and elements in row-major order. Rounds
 /// floats to the dtype. Throws UserError for other text, and for an element out of the range of the
 /// dtype. `where`: start of the error message.
 Tensor parse_tensor(const std::string& text, const std::string& where);
@@ -27,7 +27,7 @@ Tensor parse_tensor(const std::string& text, const std::string& where);
 /// the same value.
 std::string element_text(const Tensor& tensor, int64_t i);
 
-/// Index, within row `row`, of the row's largest element. Rows are along the first dimension.
+/// Argmax of row `row` of the tensor, that is, of the elements at index `row` of dimension 0.
 int64_t largest_in_row(const Tensor& tensor, int64_t row);
 /// Whether each row of `tensor` holds one score per class. False if `classes` is empty.
 bool are_scores(const Tensor& tensor, const std::vector<std::string>& classes);

@@ -17,7 +17,7 @@ namespace fluid {
 struct TrainFlags {
   std::string program, data, val, recipes, save, log_json, history, tensorboard;
   std::vector<std::string> recipe_options;
-  std::string find_lr = "false";  ///< picture; "true": none, "false": no learning rate range test
+  std::string find_lr = "false";  ///< path of the plot; "true": no plot, "false": no --find-lr
   ParamsFlags params;
   int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0, log_every = 0;
   uint64_t seed = 0;
@@ -44,9 +44,9 @@ struct TrainFlags {
 
 void add_train_flags(CLI::App& command, TrainFlags& flags);
 
-/// Removes the flags that read or write files of a training run, for --dry-run.
+/// Resets the flags that read or write files of a training run. Used for --dry-run.
 void drop_file_flags(TrainFlags& flags);
-/// Makes --overfit train for 1000 steps or --max-steps, unless --epochs is given.
+/// Limits --overfit to --max-steps steps (default: 1000), unless --epochs is given.
 void set_overfit_steps(TrainFlags& flags, bool has_epochs);
 
 }  // namespace fluid

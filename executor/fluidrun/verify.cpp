@@ -18,7 +18,7 @@ void add_verify(CLI::App& app, Action& action) {
   add_program_argument(*command, *name);
   command->callback([&action, name] {
     action = [name] {
-      // open_program() verifies everything except `train`
+      // open_program() verifies everything except the recipes (`train` ops)
       const Program program = open_program(*name);
       check_recipes(program.ir().main());
       size_t ops = 0;

@@ -112,7 +112,7 @@ void GpuCollectives::reserve(size_t count) {
   }
 }
 
-/// Makes later work on the collectives' stream wait for the work queued on the steps' stream so
+/// Makes later work on the communication stream wait for the work queued on the compute stream so
 /// far.
 void GpuCollectives::fork_from_steps(const GpuEvent& event) {
   gpu_->gpu.record(event, gpu_->stream);
@@ -185,8 +185,8 @@ void GpuCollectives::synchronize(const PendingCollective& pending, const GpuEven
       });
 }
 
-/// Waits on the host until the last non-blocking NCCL call is complete. `result`: the value that
-/// this call returned.
+/// Waits on the host until the last non-blocking NCCL call is complete. `enqueue_result`: the value
+/// that the NCCL call returned.
 void GpuCollectives::check_and_wait(FluidGpuResult enqueue_result) {
   const FluidGpuTable& table = gpu_->gpu.table();
   if (enqueue_result != fluid_gpu_ok) fail(last_, table.error());

@@ -23,7 +23,7 @@ struct GpuPeers {
   std::chrono::milliseconds rendezvous_timeout{300'000};
 };
 
-/// A step or collective that this rank has started. Identifies it in error messages.
+/// Identifies a step or collective that this rank has started, for error messages.
 struct PendingCollective {
   const char* name = "";  ///< name in messages, such as "the GPUs' step"
   int64_t sequence = 0;   ///< result of Communicator::begin_collective()
@@ -41,11 +41,11 @@ class GpuCollectives {
 
   /// Preallocates events for collectives with indices below `count`.
   void reserve(size_t count);
-  /// Queues collective `index` after the work queued on the steps' stream so far. `timed`: events
+  /// Queues collective `index` after the work queued on the compute stream so far. `timed`: events
   /// to record before and after the collective; null for none.
   void start(size_t index, const CollectiveRole& role, void* data, DType dtype,
              const GpuEventPair* timed = nullptr);
-  /// Makes later work on the steps' stream wait for the collectives with indices below `count`.
+  /// Makes later work on the compute stream wait for the collectives with indices below `count`.
   void stream_wait(size_t count);
 
   /// Announces the start of a step that all ranks run. synchronize() or abandon() must follow.
@@ -53,7 +53,7 @@ class GpuCollectives {
   /// Waits on the host for `end`, the event at the end of the step that `pending` identifies.
   /// Earlier steps must be complete, because the timeout starts with this call.
   void synchronize(const PendingCollective& pending, const GpuEvent& end);
-  /// Waits on the host for all work queued on the steps' stream.
+  /// Waits on the host for all work queued on the compute stream.
   void synchronize();
   /// Aborts the communicator after an error on this rank within a step. All later calls throw.
   void abandon();

@@ -48,8 +48,8 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
                    step_list_.error_sync.has_value());
 }
 
-/// Queues the all-reduce of the rejection flag if its place is directly before call `call`. Queues
-/// nothing in an observed step, which runs no collectives.
+/// Queues the all-reduce of the rejection flag if the step list places it directly before call
+/// `call`. Queues nothing in a step with an observer, which runs no collectives.
 void GpuExecutable::all_reduce_rejection_flag(size_t call) const {
   if (!step_list_.error_sync || call != step_list_.error_sync_before || observer_) return;
   collectives_->start(*step_list_.error_sync, {.elements = 1}, memory_.rejection_flag, f64);
@@ -128,7 +128,7 @@ GpuGraph GpuExecutable::capture_graph(Slots slots, const GpuTimeline* timeline) 
   });
 }
 
-/// Makes later work on the steps' stream wait for all collectives.
+/// Makes later work on the compute stream wait for all collectives.
 void GpuExecutable::join_collectives() const {
   if (has_collectives()) collectives_->stream_wait(step_list_.collective_count);
   if (step_list_.error_sync) collectives_->stream_wait(*step_list_.error_sync + 1);
@@ -208,8 +208,8 @@ void GpuExecutable::launch(Slots slots) {
   feed_copier_->record_slot_read(slots.feeds);
 }
 
-/// Waits for the step. If any rank has rejected the step, no rank has updated its variables, and
-/// later collectives throw on all ranks.
+/// Waits for the step with output slot `output_slot`. If any rank has rejected the step, no rank
+/// has updated its variables, and later collectives throw on all ranks.
 StepStatus GpuExecutable::finish(int output_slot) {
   const GpuEvent& end = results_->end_event(output_slot);
   if (has_collectives()) {
@@ -255,7 +255,8 @@ std::vector<Tensor> GpuExecutable::host_copies(size_t call, const Buffers& buffe
 StepStatus GpuExecutable::run_with_observer(Slots slots) {
   const Buffers& buffers = buffers_[index_of(slots)];
   const auto is_watched_on = [&](size_t call, bool done) {
-    // A call that copies a sequence element does not have the operands and results of its op.
+    // Skips calls that copy a sequence element: their buffers are not the operands and results of
+    // the scan.
     if (step_list_.calls[call].copy_bytes > 0 && is_scan(*step_list_.calls[call].op)) return true;
     std::vector<Tensor> copies = host_copies(call, buffers);
     std::vector<void*> addresses;

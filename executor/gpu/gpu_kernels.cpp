@@ -9,8 +9,8 @@
 namespace fluid {
 namespace {
 
-/// Entry name of a kernel in the PTX: a hash of the kernel without its name, so that kernels that
-/// differ only in name share an entry.
+/// Entry name of a kernel in the PTX: a hash of the kernel without its name. Kernels that differ
+/// only in name share an entry.
 std::string entry_name(kir::Kernel kernel) {
   kernel.name.clear();
   return "k" + ObjectCache::hash_digits(kir::print(kernel));
@@ -34,8 +34,8 @@ std::vector<LoadedKernel> GpuKernels::load(std::span<const kir::Kernel> kernels)
   return result;
 }
 
-/// Loads one module with all `kernels`. Takes its cubin from the cache on disk, or else compiles
-/// and caches the cubin.
+/// Loads one module with all `kernels`. Reads the module's cubin from the disk cache, or else
+/// compiles and caches the cubin.
 void GpuKernels::load_module(const NamedKernels& kernels) {
   const std::string key = key_of(kernels);
   const auto count = static_cast<int>(kernels.size());

@@ -10,8 +10,8 @@
 
 namespace fluid {
 
-/// The target that describes a GPU to the passes: its cost model, and the matmuls and convolutions
-/// that GPU libraries can compute. All other ops are compiled to generated kernels.
+/// Target of the passes for a GPU: its cost model, and the matmuls and convolutions that GPU
+/// libraries can compute. All other ops are compiled to generated kernels.
 class GpuTarget : public Target {
  public:
   /// Function that returns the recorded reason why the library has no algorithm for a task. Returns

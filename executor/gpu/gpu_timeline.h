@@ -15,27 +15,27 @@ struct GpuEventPair {
   GpuEvent begin, end;
 };
 
-/// Measures the time of each call of a step with timing events in the step's CUDA graph, so that
-/// the host does not affect the times. A call's interval begins when the previous call on the
-/// steps' stream ends, and includes waiting for the all-reduce of the rejection flag.
+/// Measures the time of each call of a step with timing events in the step's CUDA graph. So the
+/// host does not affect the times. A call's interval begins when the previous call on the compute
+/// stream ends, and includes waiting for the all-reduce of the rejection flag.
 class GpuTimeline {
  public:
   /// `calls`: the CollectiveRole of each call of the step, in queueing order.
   GpuTimeline(std::shared_ptr<const OpenGpu> gpu, std::span<const CollectiveRole> calls);
 
-  // The record functions below record events on the steps' stream. They must be called in the order
-  // of declaration.
+  // The record functions below record events on the compute stream. They must be called in the
+  // order of declaration.
   void record_step_begin() const { record(begin_); }
-  /// Must be called after the steps' stream waits for the collectives whose results call `call`
+  /// Must be called after the compute stream waits for the collectives whose results call `call`
   /// reads.
   void record_wait_end(size_t call) const { record(events_[call].wait_end); }
   void record_call_end(size_t call) const { record(events_[call].call_end); }
-  /// Must be called after the steps' stream waits for all remaining collectives.
+  /// Must be called after the compute stream waits for all remaining collectives.
   void record_step_end() const {
     if (end_) record(end_);
   }
 
-  /// The events that the caller records before and after a collective, on the collectives' stream.
+  /// The events that the caller records before and after a collective, on the communication stream.
   const GpuEventPair& collective_span(size_t call) const { return events_[call].collective; }
 
   /// Stores the times of a completed step in `times`. `begin`: the start time of the step by

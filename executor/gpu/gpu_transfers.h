@@ -91,7 +91,7 @@ class GpuResults {
   std::byte* host_rejection_flag(int output_slot) const {
     return host_error_words(output_slot) + error_words_.bytes();
   }
-  /// size in bytes of the flag at MemoryAddresses::rejection_flag
+  /// Size in bytes of the flag at MemoryAddresses::rejection_flag.
   static constexpr int64_t kRejectionFlagBytes = sizeof(int64_t);
 
   std::shared_ptr<const OpenGpu> gpu_;

@@ -103,8 +103,8 @@ std::string why_no_devices(const char* visible) {
                      visible);
 }
 
-/// Whether this value of CUDA_VISIBLE_DEVICES hides all GPUs. CUDA ignores an invalid index and all
-/// indices after it. Slurm sets "NoDevFiles" for jobs without GPUs.
+/// Whether `visible`, the value of CUDA_VISIBLE_DEVICES, hides all GPUs. CUDA ignores an invalid
+/// index and all indices after it. Slurm sets "NoDevFiles" for jobs without GPUs.
 bool hides_all(std::string_view visible) {
   return visible.empty() || visible.starts_with("-1") || visible == "NoDevFiles";
 }

@@ -18,7 +18,7 @@ struct GpuBackend {
   const FluidGpuTable* table = nullptr;
   FluidGpuVersions versions{};
   int devices = 0;
-  std::string unavailable_reason;  ///< the reason, in one line; empty if there are GPUs
+  std::string unavailable_reason;  ///< why there are no GPUs, in one line; empty if there are GPUs
   bool hidden = false;             ///< whether CUDA_VISIBLE_DEVICES explicitly hides all GPUs
 };
 

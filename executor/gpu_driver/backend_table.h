@@ -94,9 +94,9 @@ typedef struct FluidGpuMatmul {
   int32_t bias;     ///< whether there is a bias, one value per column; not for f64
   int32_t relu;     ///< whether max(x, 0) is applied; NaN may become 0; not for f64
   int64_t m, n, k;  ///< extents, at least 1: op(a) is [m, k], op(b) is [k, n]
-  int64_t a_row_stride, b_row_stride, result_row_stride;  ///< elements between the starts of rows
+  int64_t a_row_stride, b_row_stride, result_row_stride;  ///< row strides, in elements
   int64_t count;  ///< batch size, 1 to FLUID_GPU_MAX_MATMUL_BATCH
-  /// Elements between the starts of consecutive matrices of the batch.
+  /// Batch strides: distances between the starts of consecutive matrices, in elements.
   int64_t a_matrix_stride, b_matrix_stride, result_matrix_stride;
 } FluidGpuMatmul;
 

@@ -64,7 +64,7 @@ struct OpenGpu {
 
   Gpu gpu;
   GpuLedger ledger;
-  GpuStream stream;        ///< stream that runs the steps
+  GpuStream stream;        ///< compute stream, which runs the steps
   GpuStream fetch_stream;  ///< stream that copies outputs to the host while later steps run
 };
 

@@ -37,7 +37,7 @@ class AlgorithmRecord {
   /// Hash of the task and settings -> serialised algorithm or rejection.
   using Entries = std::map<std::string, std::string>;
 
-  /// `entries`: entries of this process, which take precedence over the entries on disk.
+  /// `entries`: initial entries of this process, which take precedence over the entries on disk.
   AlgorithmRecord(Settings settings, ObjectCache cache, Entries entries = {})
       : settings_(std::move(settings)), cache_(std::move(cache)), entries_(std::move(entries)) {}
 

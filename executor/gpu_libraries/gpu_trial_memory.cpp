@@ -40,10 +40,10 @@ std::optional<uintptr_t> free_address(const Interval& spare, std::vector<Interva
 
 }  // namespace
 
-/// Fills the pattern with random bytes that are normal numbers in every float dtype: the high byte
-/// of each 16-bit word, which holds the sign and the leading exponent bits of an element, is one of
-/// 0x3C to 0x3F and 0xBC to 0xBF. Magnitudes are at least 1 in f16, 2^-7 in bf16 and f32, and 2^-63
-/// in f64.
+/// Fills the host buffer with random bytes that are normal numbers in every float dtype. The high
+/// byte of each 16-bit word holds the sign and the leading exponent bits of an element; it is one
+/// of 0x3C to 0x3F and 0xBC to 0xBF. Magnitudes are at least 1 in f16, 2^-7 in bf16 and f32, and
+/// 2^-63 in f64.
 GpuRandomData::GpuRandomData(const Gpu& gpu) : gpu_(gpu), host_(gpu.allocate_host(kPatternBytes)) {
   std::minstd_rand random;
   for (int64_t i = 0; i < kPatternBytes; i += 2) {
@@ -53,8 +53,8 @@ GpuRandomData::GpuRandomData(const Gpu& gpu) : gpu_(gpu), host_(gpu.allocate_hos
   }
 }
 
-/// Copies the pattern to the start of `memory`, then doubles the filled prefix by copies until
-/// `memory` is full.
+/// Copies the random data from the host to the start of `memory`, then doubles the filled prefix by
+/// copies until `memory` is full.
 void GpuRandomData::fill(const GpuStream& stream, std::span<std::byte> memory) const {
   const auto bytes = static_cast<int64_t>(memory.size());
   int64_t filled = std::min(bytes, kPatternBytes);

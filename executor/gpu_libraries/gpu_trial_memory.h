@@ -8,8 +8,8 @@
 namespace fluid {
 
 /// Random operands for timing algorithms. Times on operands of zeros would be too short, because a
-/// GPU that computes on zeros draws less power. In every float dtype, the values have both signs
-/// and a magnitude below 2.
+/// GPU that computes on zeros draws less power and throttles less. In every float dtype, the values
+/// have both signs and a magnitude below 2.
 class GpuRandomData {
  public:
   explicit GpuRandomData(const Gpu& gpu);

@@ -54,8 +54,8 @@ bool is_same_cpu(const TargetDescription& a, const TargetDescription& b) {
   return a.cpu == b.cpu && a.has_isa_of(b);
 }
 
-/// The path of the machine's file in `cache_dir`. Machines that share a directory have a file for
-/// each CPU model, number of cores and list of instruction sets.
+/// Returns the path of this machine's description in `cache_dir`. The name depends on the CPU
+/// model, number of cores and instruction sets, because different machines may share the directory.
 std::string path_in(const std::string& cache_dir) {
   const TargetDescription cpu = describe_host(1);
   std::string key = fmt::format("{}, {} cores, {}", cpu.cpu, usable_cores(), cpu.vector_bits);
@@ -64,7 +64,7 @@ std::string path_in(const std::string& cache_dir) {
   return cache_dir + "/machine-" + ObjectCache::hash_digits(key).substr(0, kDigits) + ".json";
 }
 
-/// The measured description in a file of the cache; nullopt if the file is absent or damaged.
+/// Reads the measured description from the cache file `path`; nullopt if it is absent or damaged.
 std::optional<TargetDescription> read_measured(const std::string& path) {
   std::error_code absent;
   if (!std::filesystem::is_regular_file(path, absent)) return std::nullopt;
@@ -82,8 +82,8 @@ void create_directory(const std::string& path) {
   std::filesystem::create_directories(path, found_by_check_writable);
 }
 
-/// Measures, and writes the file. Throws UserError if the file is not writable. The caller holds
-/// the lock of the directory.
+/// Measures the CPU and writes the result to `path`. Throws UserError if `path` is not writable.
+/// The caller must hold the DirectoryLock.
 TargetDescription measure_into(const std::string& path) {
   check_writable(path);
   const int64_t begin = clock_ns();
@@ -99,7 +99,7 @@ TargetDescription measure_into(const std::string& path) {
   return cpu;
 }
 
-/// The description that all processes with this cache use; nullopt if there is none.
+/// Returns the cached description; measures the CPU if none is cached. Nullopt if measuring fails.
 std::optional<TargetDescription> kept_description(const std::string& cache_dir) {
   const std::string path = path_in(cache_dir);
   if (auto found = read_measured(path)) return found;
@@ -115,13 +115,13 @@ std::optional<TargetDescription> kept_description(const std::string& cache_dir) 
     explain(e);
   } catch (const OutOfMemory& e) {
     explain(e);
-  } catch (const std::system_error& e) {  // no thread
+  } catch (const std::system_error& e) {  // a thread cannot be started
     explain(e);
   }
   return std::nullopt;
 }
 
-/// kept_description(), read once per process and directory.
+/// Returns kept_description(), evaluated once per process and directory.
 std::optional<TargetDescription> cached_description(const std::string& cache_dir) {
   static std::mutex mutex;
   static std::map<std::string, std::optional<TargetDescription>> known;

@@ -26,18 +26,18 @@ namespace fluid {
 namespace {
 
 constexpr int64_t kRoundNs = 500'000;  // minimum time of a round
-// A measurement ends when this many rounds agree with the best one, or at the end of its budget.
+// A measurement ends at this many rounds within kAgreement of the best, or at its time budget.
 constexpr int kAgreeingRounds = 6;
 constexpr double kAgreement = 0.98;
-constexpr int64_t kBudgetNs = 1'400'000'000;    // of all measurements of measure_host()
-constexpr int64_t kCopyBudgetNs = 200'000'000;  // of copy_bandwidth()
+constexpr int64_t kBudgetNs = 1'400'000'000;    // total time budget of measure_host()
+constexpr int64_t kCopyBudgetNs = 200'000'000;  // time budget of copy_bandwidth()
 constexpr int64_t kIterations = 1024;           // iterations of a PeakLoop in a pass
 
-/// Does `passes` passes of the work of one thread.
+/// Runs the work of thread `thread` `passes` times.
 using Work = std::function<void(int thread, int64_t passes)>;
 
-/// Moves the calling thread to the CPU with index `thread` among those that the process may use.
-/// Otherwise, beside busy programs, the scheduler may leave all threads on one CPU for the rounds.
+/// Pins the calling thread to the `thread`-th CPU that the process may use. On a busy machine, the
+/// scheduler might otherwise run several of the measuring threads on one CPU.
 void pin_thread(int thread) {
   cpu_set_t usable, own;
   if (sched_getaffinity(0, sizeof usable, &usable) != 0) return;
@@ -50,7 +50,7 @@ void pin_thread(int thread) {
   }
 }
 
-/// Runs rounds of equal work on several threads at once.
+/// Runs rounds of equal work on several threads at once, and measures their rates.
 class Rounds {
  public:
   Rounds(int threads, int64_t budget_ns, const Work& work)
@@ -71,7 +71,7 @@ class Rounds {
       for (size_t i = threads.size(); i < spans_.size(); ++i) next_.arrive_and_drop();
       throw;
     }
-    threads.clear();  // joins them
+    threads.clear();  // joins the threads
     return best();
   }
 
@@ -91,11 +91,11 @@ class Rounds {
     }
   }
 
-  /// Runs between two rounds, while all threads wait.
+  /// Completion function of the barrier between rounds. All threads wait while it runs.
   void end_round() {
     const int64_t begin = std::ranges::min_element(spans_, {}, &TimeSpan::begin)->begin;
     const int64_t end = std::ranges::max_element(spans_, {}, &TimeSpan::end)->end;
-    if (stop_ || end == 0) return;  // a thread is missing, or the first round has not begun
+    if (stop_ || end == 0) return;  // a thread did not start, or the first round has not begun
     if (first_begin_ == 0) first_begin_ = begin;
     const bool is_last = end - first_begin_ > budget_ns_;
     const int64_t ns = std::max<int64_t>(end - begin, 1);
@@ -117,7 +117,7 @@ class Rounds {
   std::barrier<EndRound> next_;
 };
 
-/// Returns the operations per ns.
+/// Returns the rate of `loop` on `threads` threads, in operations per ns.
 double gops_of(const PeakLoop& loop, int threads, int64_t budget_ns) {
   const Work work = [&](int, int64_t passes) { loop.run(passes * kIterations); };
   return Rounds(threads, budget_ns, work).best_passes_per_ns() *
@@ -130,7 +130,7 @@ void plain_copy(std::byte* to, const std::byte* from, size_t bytes) {
   std::memcpy(to, from, bytes);
 }
 
-/// Copies past the caches. `bytes`: a multiple of 64; the addresses are aligned to 64 bytes.
+/// Copies with non-temporal stores. `bytes`: a multiple of 64; addresses are aligned to 64 bytes.
 void streaming_copy(std::byte* to, const std::byte* from, size_t bytes) {
 #if defined(__x86_64__)
   const auto* source = reinterpret_cast<const __m128i*>(from);
@@ -149,7 +149,7 @@ void streaming_copy(std::byte* to, const std::byte* from, size_t bytes) {
 #endif
 }
 
-/// Memory whose shares, one of each thread, are copied from their first to their second half.
+/// Measures copy bandwidth. Each thread copies the first half of its share of memory to the second.
 class CopyBenchmark {
  public:
   CopyBenchmark(int64_t bytes, int threads)
@@ -180,7 +180,7 @@ class CopyBenchmark {
 
  private:
   static constexpr int64_t kLine = 64;
-  static constexpr size_t kMaxWindow = size_t{4} << 20;  ///< bytes that a pass copies
+  static constexpr size_t kMaxWindow = size_t{4} << 20;  ///< maximum bytes that a pass copies
   std::byte* share(int thread) const {
     return memory_.data() + static_cast<size_t>(thread) * 2 * half_;
   }
@@ -190,8 +190,8 @@ class CopyBenchmark {
   Arena memory_;
 };
 
-/// Bytes of a copy that stays in the level of the caches of `cpu` on `threads` threads, or, in
-/// "memory", leaves them. Nullopt if the CPU has no such level.
+/// Returns how many bytes `threads` threads copy to measure `level`. The bytes fit in this cache
+/// level or, for "memory", exceed all caches. Returns nullopt if the CPU has no such level.
 std::optional<int64_t> copied_bytes(const TargetDescription& cpu, std::string_view level,
                                     int threads) {
   if (level == "l1") return threads * cpu.l1_bytes / 2;
@@ -205,7 +205,7 @@ std::optional<int64_t> copied_bytes(const TargetDescription& cpu, std::string_vi
   return std::min(std::clamp(4 * cpu.l3_bytes, kLeast, kMost), physical / 8);
 }
 
-/// Returns the bytes per ns of a copy of `bytes` bytes. In memory, of the faster way to store.
+/// Returns the copy bandwidth in bytes per ns. If `in_memory`, also tries non-temporal stores.
 double gbs_of(int64_t bytes, int threads, bool in_memory, int64_t budget_ns) {
   const CopyBenchmark benchmark(bytes, threads);
   if (!in_memory) return benchmark.bytes_per_ns(plain_copy, budget_ns);
@@ -223,7 +223,7 @@ int usable_cores() {
 
 double rounded_rate(double rate) {
   const double unit = std::pow(10, std::floor(std::log10(rate)) - 1);
-  // Divides by the inverse of a unit below 1, which is exact: 0.57, not 0.57000000000000006.
+  // If unit < 1, divides by its inverse, an integer: 0.57 instead of 0.57000000000000006.
   return unit < 1 ? std::round(rate / unit) / std::round(1 / unit) : std::round(rate / unit) * unit;
 }
 
@@ -236,7 +236,7 @@ TargetDescription measure_host() {
       kBudgetNs / (2 * static_cast<int64_t>(peak_loops().size() + cpu.gbs.size()));
   const auto rates = [cores](const auto& rate) -> CoreRates {
     const double one = rate(1), all = cores > 1 ? std::max(one, rate(cores)) : one;
-    // A core alone is at least as fast as one among others, unless other programs disturbed it.
+    // A core is at least as fast alone as with all cores busy, unless other programs disturbed it.
     return {rounded_rate(std::max(one, all / cores)), rounded_rate(all)};
   };
   for (const PeakLoop& loop : peak_loops()) {

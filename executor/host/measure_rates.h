@@ -7,13 +7,14 @@
 namespace fluid {
 
 /// Measures the rates of this machine's CPU on one core and on all cores that the process may use,
-/// rounded to two significant digits. Each rate is the best of several rounds of a millisecond,
-/// because other programs may run meanwhile. Takes about a second and up to 512 MiB of memory.
-/// Throws std::system_error if a thread cannot be started, and OutOfMemory.
+/// rounded to two significant digits. Each rate is the best of several short rounds, because other
+/// programs may disturb a round. Takes about a second and up to 512 MiB of memory. Throws
+/// std::system_error if a thread cannot be started, and OutOfMemory.
 TargetDescription measure_host();
 
-/// Measures the copy bandwidth of `threads` threads in bytes/s, reads and writes together, in the
-/// fastest level that holds `bytes` bytes. Throws as measure_host() does.
+/// Measures the copy bandwidth of `threads` threads (bytes read plus bytes written per second) in
+/// the fastest level of the memory hierarchy that holds `bytes` bytes. Throws as measure_host()
+/// does.
 double copy_bandwidth(double bytes, int threads);
 
 int usable_cores();  ///< number of CPUs that this process may use

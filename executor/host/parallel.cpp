@@ -41,7 +41,7 @@ std::shared_ptr<std::latch> start_sleeping_team(int threads, int spare) {
     start_thread([threads, started, release] {
       run_on_team(threads + 1, [] {});
       started->count_down();
-      release->wait();  // libgomp ends the team with the thread that started it
+      release->wait();  // libgomp ends the team when this thread exits
     }).detach();
   } catch (const DeviceError&) {
     return nullptr;
@@ -56,12 +56,13 @@ struct BlockRange {
   int64_t batch;
 };
 
-/// The sleeping teams that limit the spinning of pools.
+/// The teams of sleeping OpenMP threads that limit_spinning() has started.
 struct SleepingTeams {
   std::mutex mutex;
-  std::vector<std::shared_ptr<std::latch>> releases;  ///< ends the team when counted down
+  std::vector<std::shared_ptr<std::latch>> releases;  ///< counting down a latch ends its team
   int sleepers = 0;
-  /// Smallest pool size of all calls of limit_spinning(). A smaller pool needs more sleepers.
+  /// Smallest pool size of all calls of limit_spinning(). A smaller pool needs more sleeping
+  /// threads.
   std::atomic<int> smallest_pool = kNoPool;
 
   static constexpr int kNoPool = 1 << 20;

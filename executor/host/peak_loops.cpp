@@ -113,7 +113,7 @@ struct KnownLoop {
 constexpr int64_t ops(int64_t lanes, int64_t products) {
   return kAccumulators * lanes * products * 2;
 }
-constexpr int64_t tile_ops(int64_t products) {  // 16 x 16 sums
+constexpr int64_t tile_ops(int64_t products) {  // a tile has 16 x 16 elements
   return kProductsPerIteration * 16 * 16 * products * 2;
 }
 
@@ -133,7 +133,7 @@ const std::vector<KnownLoop>& known_loops() {
 }
 
 /// Asks Linux for permission to use the tile registers in this process (Documentation/arch/x86/
-/// xstate.rst). Returns whether it was granted.
+/// xstate.rst). Returns whether Linux grants it.
 bool request_amx() {
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;               // XFEATURE_XTILEDATA

@@ -5,7 +5,7 @@
 
 namespace fluid {
 
-/// A loop of independent multiply-adds by the instructions of one instruction set, to measure the
+/// A microbenchmark: a loop of independent multiply-adds that use one instruction set. Measures the
 /// peak rate of a core.
 struct PeakLoop {
   /// dtype of the factors and instruction set, such as "f32_avx2" and "bf16_amx". The names are the
@@ -16,8 +16,8 @@ struct PeakLoop {
   void (*run)(int64_t iterations);
 };
 
-/// The loops that this process can run on every core. Empty on other architectures than x86-64.
-/// Asks the system for permission to use AMX, where the CPU has it.
+/// Returns the loops whose instruction sets the CPU supports. Empty on architectures other than
+/// x86-64. If the CPU has AMX, requests permission from the operating system to use it.
 std::span<const PeakLoop> peak_loops();
 
 }  // namespace fluid

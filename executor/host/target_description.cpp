@@ -47,7 +47,7 @@ double fastest(const TargetDescription& cpu, DType dtype) {
   return rate;
 }
 
-/// Bytes of the data cache of level 1, 2 or 3 that the first CPU uses; `otherwise` if unknown.
+/// Bytes of CPU 0's data cache at level 1, 2 or 3; `otherwise` if unknown. Reads sysfs, because
 /// sysconf() reports eight times the L3 cache of some CPUs.
 int64_t cache_bytes(int level, int64_t otherwise) {
   for (int index = 0; index < 8; ++index) {

@@ -9,8 +9,8 @@
 
 namespace fluid {
 
-/// A rate of a CPU, in 1e9 operations/s or 1e9 bytes/s: on one core, while the others are idle, and
-/// the sum on all cores.
+/// A rate of a CPU, in 1e9 operations/s or 1e9 bytes/s. `one`: rate of a core while the other cores
+/// are idle. `all`: total rate of all cores.
 struct CoreRates {
   double one = 0, all = 0;
   bool operator==(const CoreRates&) const = default;
@@ -26,21 +26,23 @@ struct TargetDescription {
   int vector_bits = 256;
   int64_t l1_bytes = 32 << 10;  ///< bytes of L1 data cache per core
   int64_t l2_bytes = 1 << 20;   ///< bytes of L2 cache per core
-  int64_t l3_bytes = 1 << 20;   ///< bytes of the shared L3 cache; l2_bytes in a CPU without one
+  int64_t l3_bytes = 1 << 20;   ///< bytes of the shared L3 cache; l2_bytes if there is no L3
   /// Peak arithmetic rates; a multiply-add is two operations. The keys are the names of the loops
   /// in peak_loops.h, such as "f32_avx2". At least one key starts with "f32_".
   std::map<std::string, CoreRates> gops = {{"f32_avx2", {60, 60}}};
-  /// Copy bandwidths, reads and writes together, by level: "l1", "l2", "l3" (may be absent) and
-  /// "memory".
+  /// Copy bandwidths, counting bytes read and bytes written, by level: "l1", "l2", "l3" (may be
+  /// absent) and "memory".
   std::map<std::string, CoreRates> gbs = {
       {"l1", {60, 60}}, {"l2", {60, 60}}, {"l3", {12, 12}}, {"memory", {12, 12}}};
 
   /// Returns a copy with `threads` set to `count`.
   TargetDescription with_threads(int count) const;
-  /// Peak operations/s of `threads` threads in a float `dtype`, by the fastest instruction set. In
-  /// f64, half the rate of f32; in a half-precision dtype without instructions, the rate of f32.
+  /// Peak operations/s of `threads` threads in a float `dtype`, with the fastest instruction set.
+  /// f64 runs at half the f32 rate. A half-precision dtype without native instructions runs at the
+  /// f32 rate.
   double ops_per_second(DType dtype) const;
-  /// The key in `gbs` of the fastest level that holds `bytes` bytes of `threads` threads.
+  /// The key in `gbs` of the fastest level that holds `bytes` bytes, divided among `threads`
+  /// threads.
   std::string_view level_of(double bytes) const;
   /// Copy bandwidth in bytes/s of `threads` threads in level_of(bytes).
   double bytes_per_second(double bytes) const;

@@ -92,8 +92,8 @@ class SpawnArguments {
     posix_spawn_file_actions_init(&actions);
     sigset_t all;
     sigfillset(&all);
-    // The child starts with these signals blocked. exec_program() unblocks the signals, unless the
-    // program is `fluidrun train`.
+    // The child starts with the handled signals blocked. exec_program() unblocks these signals,
+    // unless the program is `fluidrun train`.
     const sigset_t blocked = SignalHandlers::handled_signals();
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setsigmask(&attributes, &blocked);

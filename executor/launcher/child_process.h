@@ -33,7 +33,7 @@ struct CommandLine {
 /// A running child process.
 struct ChildProcess {
   pid_t pid = -1;
-  int out = -1, err = -1;  ///< non-blocking read ends of the pipes from its stdout and stderr
+  int out = -1, err = -1;  ///< non-blocking read ends of the child's stdout and stderr pipes
 };
 
 /// Starts a child process with /dev/null as its stdin. Puts the child into its own process group,

@@ -21,8 +21,8 @@ class RankOutput {
   /// Takes ownership of `out` and `err`, the read ends of the pipes from the rank.
   void set_pipes(int out, int err);
   bool has_open_pipe() const { return streams_[0].fd >= 0 || streams_[1].fd >= 0; }
-  /// Appends the file descriptors and events to pass to poll(). After such an event, forward() can
-  /// copy output.
+  /// Appends the file descriptors and events to pass to poll(). After one of these events,
+  /// forward() can copy output.
   void append_pollfds(std::vector<pollfd>& fds) const;
   /// Copies one chunk of pending output per stream. `exited`: whether the rank has exited; if true,
   /// closes the pipes that are empty. Throws UserError if a write to the log fails. A failed write

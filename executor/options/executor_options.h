@@ -88,8 +88,8 @@ struct ExecutorOptions {
   /// gradients are accumulated, and the optimizer updates once. A batch of fewer samples than
   /// `micro_batches` is split into micro-batches of one sample.
   int64_t micro_batches = 1;
-  /// Throws UserError for a batch whose size or length was not prepared. By default run() compiles
-  /// a step for the new size and length.
+  /// If true, run() throws UserError for a batch whose size or length was not prepared. If false,
+  /// run() compiles a step for the new size and length.
   bool strict_shapes = false;
   /// Whether to add the schedule Manual to a program that has no learning-rate schedule, so that
   /// Executor::set_learning_rate() works.
@@ -106,7 +106,7 @@ struct ExecutorOptions {
   GpuOptions gpu = {};
   DebugOptions debug = {};
   std::optional<ProfileOptions> profile = {};  ///< the steps that profile() records
-  /// Tuning choices to reuse from an earlier run.
+  /// Autotuning record of an earlier run, whose choices are reused.
   std::map<std::string, std::string> tuning_record = {};
   /// Finds the sample that contains a rejected value, so that the error message can name its
   /// location; see Dataset::find_location(). If null, the message gives the index of the sample in

@@ -8,8 +8,8 @@ namespace fluid {
 
 /// The layout of a parameter file. `fluid`: names and shapes of the program. `pytorch`: names and
 /// shapes of a PyTorch module (executor/checkpoint/pytorch_layout.h). `unspecified`: like `fluid`,
-/// but rejects a file that Fluid did not write if a linear weight is square, because the layout of
-/// a square weight is ambiguous.
+/// but a square linear weight is rejected if Fluid did not write the file, because its layout is
+/// ambiguous.
 enum class ParamsLayout : uint8_t { unspecified, fluid, pytorch };
 
 /// How Executor::load() reads a parameter file.
@@ -19,19 +19,19 @@ struct LoadOptions {
   /// The rules are applied in order, each to the result of the previous one. An empty NAME drops
   /// the tensors.
   std::vector<std::string> maps = {};
-  /// Loads the tensors that fit. Parameters that the file lacks or has in another shape keep their
+  /// Loads the tensors whose names and shapes match the program. Other parameters keep their
   /// values.
   bool partial = false;
 };
 
-/// Report of Executor::load(): the variables that it loaded. `missing`, `unused` and `mismatched`
-/// are empty unless LoadOptions::partial is set.
+/// Result of Executor::load(). `missing`, `unused` and `mismatched` are empty unless
+/// LoadOptions::partial is set.
 struct LoadReport {
-  std::vector<std::string> loaded;   ///< parameters and buffers of the program
+  std::vector<std::string> loaded;   ///< parameters and buffers that were loaded
   std::vector<std::string> missing;  ///< parameters and buffers that the file lacks
-  std::vector<std::string> unused;   ///< tensors of the file, by their names in the file
+  std::vector<std::string> unused;   ///< names, in the file, of tensors that were not used
   std::vector<std::string> ignored;  ///< PyTorch's counters num_batches_tracked
-  /// A parameter that the file holds in another shape or dtype.
+  /// A parameter whose shape or dtype in the file does not match the program's.
   struct Mismatch {
     std::string name, expected;  ///< the program's name and type
     std::string source, given;   ///< the file's name and type

@@ -11,10 +11,9 @@
 namespace fluid {
 
 /// Creates the compilation target of `place` for planning. Does not open the device. `threads`: CPU
-/// threads; 0: the executor's default. `libraries` and `cache_dir`: as in ExecutorOptions; the
-/// cache directory holds the measurement of the CPU, and records which ops the libraries of a GPU
-/// cannot compute. Throws UserError or DeviceError
-/// when there is no such place.
+/// threads; 0: the executor's default. `libraries` and `cache_dir`: as in ExecutorOptions. The
+/// cache directory holds the measured rates of the CPU, and the list of ops that a GPU's libraries
+/// cannot compute. Throws UserError or DeviceError when there is no such place.
 std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraries& libraries = {},
                                   const std::string& cache_dir = {});
 

@@ -46,8 +46,8 @@ std::string kernel_of(const ir::Op& op) {
   return is_collective(op) ? op.name : "copy";
 }
 
-/// Returns the bytes of all operands and results, each counted once. Values inside a fused kernel
-/// cause no memory traffic.
+/// Returns the memory traffic of `op`: the bytes of all operands and results, each counted once.
+/// Values inside a fused kernel cause no memory traffic.
 double traffic_of(const ir::Op& op, int64_t batch) {
   int64_t bytes = 0;
   for (const Value& v : op.operands) bytes += v.type().bytes_at(batch);
@@ -71,7 +71,7 @@ Type largest_type(const ir::Op& op, int64_t batch) {
   return largest;
 }
 
-/// Returns CallInfo::kind of a generated kernel of `ops`.
+/// Returns CallInfo::kind of a generated kernel that computes `ops`.
 std::string kind_of(const std::vector<const ir::Op*>& ops, int64_t batch) {
   const auto touches_part = [&](const ir::Op* op) { return cost_of(*op, batch).bytes > 0; };
   if (std::ranges::any_of(ops, touches_part)) return "gather";

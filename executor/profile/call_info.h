@@ -8,7 +8,7 @@
 
 namespace fluid {
 
-/// Description of one call of a compiled program, for reports.
+/// Description of one call (of a kernel, copy or collective) in a compiled program, for profiles.
 struct CallInfo {
   /// Scope (layer name) of the op with the most FLOPs in the call. If the op has no scope, the
   /// scope of the parameter that the op updates, else the op's source line.
@@ -17,10 +17,10 @@ struct CallInfo {
   /// Name of the library kernel, such as "onednn.conv2d", or of the collective op; otherwise
   /// "generated" or "copy".
   std::string kernel;
-  /// Kind of a generated kernel: "gather" if it reads or writes a part of a table, so that `bytes`
-  /// is too large; else the name of its contraction, such as "matmul"; else "optimizer" if it
-  /// updates parameters; else the name of its reduction with the most operations, such as "sum";
-  /// else "map". Empty if the kernel is not generated.
+  /// Kind of a generated kernel, the first that applies: "gather" (accesses only a part of an
+  /// operand or result, so `bytes` is too large); the name of its contraction, such as "matmul";
+  /// "optimizer" (updates parameters); the name of its reduction with the most FLOPs, such as
+  /// "sum"; or "map". Empty if the kernel is not generated.
   std::string kind;
   /// Layout of the call's largest operand or result, such as "nhwc"; "row-major" if it has none.
   std::string layout;
@@ -36,9 +36,9 @@ struct CallInfo {
   /// the matmul or convolution of the call. -1 if there was no choice.
   double predicted_ms = -1;
   bool is_collective = false;  ///< whether the call is a collective
-  int64_t steps = 1;           ///< number of times that a loop over the steps of a scan repeats it
+  int64_t steps = 1;           ///< number of times that a scan repeats the call; 1 outside of scans
 
-  /// Makes this the description of a call that is repeated `count` times.
+  /// Scales the totals to `count` repetitions of the call.
   void repeat(int64_t count) {
     steps = count;
     flops *= static_cast<double>(count);

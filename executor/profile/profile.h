@@ -12,7 +12,7 @@ namespace fluid {
 
 /// The recorded times of the steps of one mode and batch size.
 struct ProfiledStep {
-  /// Such as "training step of 128 samples" or "eval step of 8 samples of length 32".
+  /// A name such as "training step of 128 samples" or "eval step of 8 samples of length 32".
   std::string name() const;
   Mode mode = Mode::train;
   int64_t batch = 0;
@@ -35,13 +35,13 @@ struct Profile {
   bool empty() const { return steps.empty(); }
   std::string device_text() const;  ///< text such as "on 2 threads" or "on a GPU"
   /// Formats tables for each mode and batch size: the time of each call, and sums by layer, kernel
-  /// and role. Each row shows what fraction of `limits` its calls reach. The row of the collectives
-  /// shows only their bandwidth. Times are means over the faster half of the steps.
+  /// and role. Each row shows the fraction of the peak rates `limits` that its calls reach; the row
+  /// of the collectives shows their bandwidth. Times are means over the faster half of the steps.
   std::string table(const Limits& limits) const;
   /// Formats a Chrome trace (JSON, "X" events, in microseconds), which Perfetto opens. Each rank is
   /// a process of the trace. Computation and communication are two threads of the process. Traces
-  /// of processes on one machine share a clock. Each call also shows what fraction of `limits` it
-  /// reaches; no fraction is shown for a limit of 0.
+  /// of processes on one machine share a clock. Each call also shows the fraction of the peak rates
+  /// `limits` that it reaches, unless the peak rate is 0.
   std::string trace(const Limits& limits) const;
 };
 

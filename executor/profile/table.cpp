@@ -116,7 +116,7 @@ class Table {
   Row row_of(const CallInfo& info, size_t run, size_t call) const {
     Row row{.calls = static_cast<double>(info.steps)};
     for (const StepTimes* t : steps_) row.ms += mean_ms(t->runs[run].calls[call].call);
-    if (info.is_collective) return row;  // overlaps with others: add_collective_row()
+    if (info.is_collective) return row;  // collectives run concurrently: see add_collective_row()
     row.flops = info.flops;
     row.bytes = info.bytes;
     row.flops_ms = 1e3 * info.flops / limits_.flops(info.dtype);
@@ -172,7 +172,7 @@ class Table {
     add(total);
   }
 
-  /// Adds a row for all collectives, which run concurrently with the calls.
+  /// Adds a row for all collectives, which run concurrently with the other calls.
   void add_collective_row() {
     double ms = 0, bytes = 0;
     int64_t count = 0;

@@ -14,7 +14,7 @@ class BatchLength {
  public:
   explicit BatchLength(const ir::Program& recorded);
 
-  /// Whether a type of the program depends on the length.
+  /// Whether a shape in the program depends on the length.
   bool is_used() const { return is_used_; }
   /// Returns the length of the step for `batch`; 1 for a program without kLength. Does not
   /// allocate. Throws UserError if no column determines the length, if the lengths of two columns

@@ -19,7 +19,7 @@ class StepsInFlight;
 /// An output of a step.
 struct OutputView {
   std::string name;
-  Tensor value;  ///< view into the output slot; for a metric: its value for this step, f64[]
+  Tensor value;  ///< view into the output slot; for a metric, its value as an f64 scalar
   const ir::Op* metric = nullptr;  ///< the op if the output is a metric, such as accuracy
   Tensor statistics = {};  ///< view of the metric's statistics in the output slot; see Metric
 };

@@ -8,16 +8,16 @@
 
 namespace fluid {
 
-/// Replaces the parameters of a session by their exponential moving averages
-/// (MinimizeOptions::ema, swa), and restores them.
+/// Replaces the parameters of a session by their averages over training (MinimizeOptions::ema,
+/// swa), and restores them.
 class ParameterAverages {
  public:
   explicit ParameterAverages(Session& session) : session_(session) {}
 
   /// If `use` is true, copies the parameters to the host and sets them to their averages. Before
   /// the first update, a parameter is its own average. If several recipes average a parameter, the
-  /// first recipe's average is used. If `use` is false, sets the parameters to the copies. Throws
-  /// UserError if the recipe keeps no averages, or if no training step is prepared.
+  /// first recipe's average is used. If `use` is false, restores the parameters from the host
+  /// copies. Throws UserError if the recipe keeps no averages, or if no training step is prepared.
   void use(bool use);
   bool in_use() const { return in_use_; }
   /// Throws UserError if the averages are in use. The message begins with `call`.

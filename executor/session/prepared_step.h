@@ -72,7 +72,8 @@ class PreparedStep {
   /// The error for a step without output `name`. The message also tells whether another recipe
   /// computes the output.
   UserError no_output_error(std::string_view name) const;
-  /// Finds the variables that the step reports. Must be called after variables are added.
+  /// Finds the variables that the step copies to its StepReport. Must be called after variables are
+  /// added.
   void find_reported_variables(const Variables& variables) {
     reported_ = variables_to_report(variables, options_.recipe);
   }
@@ -81,13 +82,13 @@ class PreparedStep {
   /// Points the output views at both output slots of `memory`. Updates the views in place, because
   /// a user may still hold views of a completed step.
   void bind_outputs(const std::shared_ptr<PlaceMemory>& memory);
-  /// Marks the outputs in `slot` as not yet copied to the host. Must precede the runs of a step.
+  /// Marks the outputs in `slot` as not yet copied to the host. Must be called before a step runs.
   void mark_outputs_pending(size_t slot);
   /// Copies the outputs of run `run` that have a batch dimension into the gathered outputs of the
   /// whole batch.
   void gather_outputs(size_t run, size_t slot, const PlaceMemory& memory) const;
-  /// Returns the outputs in `slot` after the last run, with the values of metrics. Other large
-  /// outputs are valid only after fetch_output().
+  /// Returns the outputs in `slot` once all runs are complete, and computes the metrics' values.
+  /// Large outputs that are not metrics are valid only after fetch_output().
   const std::vector<OutputView>& complete_outputs(size_t slot, const PlaceMemory& memory);
   /// Makes output `output_index` in `slot` available on the host.
   void fetch_output(size_t slot, size_t output_index, const PlaceMemory& memory);

@@ -20,7 +20,7 @@ struct RejectedFeeds {
 
 /// Builds the error for data that a kernel rejected. The message names the recorded op, its source
 /// line, the index and its valid range. The message also names the feed that holds the index,
-/// unless the index is computed.
+/// unless the program computes the index.
 UserError rejection_error(const StepStatus& status, const RejectedFeeds& rejected);
 
 /// Identifies a rejected step and the call that reports its error.

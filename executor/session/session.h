@@ -46,7 +46,7 @@ class Session {
   /// Initialises variables that have no value yet. Creates the recorded variables if no step is
   /// prepared. After a failure, this function and prepare() may be called again.
   void initialise();
-  /// Runs a prepared step on checked feeds; see StepsInFlight::run().
+  /// Runs a prepared step on feeds that check_feeds() accepted; see StepsInFlight::run().
   OutputViews run(PreparedStep& step, const Batch& batch);
   /// Replaces the device's tuning choices by those in `record`, which is equal on all ranks.
   /// Rebinds all steps if a choice changed. Throws as prepare() does if rebinding fails.

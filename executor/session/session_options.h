@@ -13,7 +13,7 @@ namespace fluid {
 
 struct SessionOptions {
   uint64_t seed = 0;
-  Options passes = {};        ///< pass options, common to all steps
+  Options passes = {};        ///< options of the pass pipeline, common to all steps
   bool prefetch = true;       ///< use two feed slots if the place supports two
   int64_t micro_batches = 1;  ///< micro-batches per training step
   MemoryLimit memory = {};    ///< upper limit on the size of the arena

@@ -41,7 +41,7 @@ std::exception_ptr with_consequence(const std::exception_ptr& why, bool memory_i
   try {
     std::rethrow_exception(why);
   } catch (const LibraryRejection&) {
-    return why;  // its message already tells the user to restart
+    return why;  // the message of a LibraryRejection already tells the user to restart
   } catch (const DeviceError& e) {
     const char* lost =
         memory_is_lost

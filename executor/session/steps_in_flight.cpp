@@ -74,8 +74,8 @@ StepsInFlight::FeedSlotContent StepsInFlight::feed_slot_content(const PreparedSt
 }
 
 /// Writes the position of a micro-batch to the device: the weight of its loss, and the index of its
-/// first sample in the global batch. Random numbers are keyed by the sample index, and rows of
-/// sparse gradients are placed by it.
+/// first sample in the global batch. Random numbers are keyed by the sample index, which also gives
+/// the position of rows in sparse gradients.
 void StepsInFlight::write_batch_position(const MicroBatch& micro_batch, const Batch& batch) {
   const int64_t first = batch.first + micro_batch.first;
   if (written_position_.first != first) {

@@ -24,8 +24,8 @@ class StepsInFlight {
  public:
   explicit StepsInFlight(StepCache& steps) : steps_(steps) {}
 
-  /// Runs a prepared step on checked feeds, possibly asynchronously. Throws UserError if a kernel
-  /// rejects the data.
+  /// Runs a prepared step on feeds that check_feeds() accepted, possibly asynchronously. Throws
+  /// UserError if a kernel rejects the data.
   OutputViews run(PreparedStep& step, const Batch& batch);
   /// Runs a prepared step without feeds and outputs, synchronously. The next step uses the output
   /// slot that it would have used anyway, so outputs stay valid as long.

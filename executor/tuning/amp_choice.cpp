@@ -44,8 +44,8 @@ Precisions within_margin(const Precisions& candidates, const Cost& cost) {
   return near;
 }
 
-/// Narrows down the precisions. `fit`: the step fits in memory. `fast`: the precisions in `fit`
-/// with nearly the minimum time. `small`: the precisions in `fast` with nearly the minimum memory.
+/// Successively smaller sets of precisions. `fit`: the step fits in memory. `fast`: it also has
+/// nearly the minimum time. `small`: it also has nearly the minimum memory.
 struct Elimination {
   Precisions fit, fast, small;
 

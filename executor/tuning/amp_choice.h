@@ -34,9 +34,9 @@ struct AmpChoice {
   std::string text() const;
 };
 
-/// Keeps the precisions whose step time is within 5 % of the fastest. Among them, keeps those whose
-/// memory is within 5 % of the smallest. Returns the first remaining precision in the order f32,
-/// o1, o2.
+/// Keeps the precisions whose step time is within 5 % of the fastest. Of the remaining precisions,
+/// keeps those whose memory is within 5 % of the smallest. Returns the first remaining precision in
+/// the order f32, o1, o2.
 Precision choose_precision(const StepCosts& costs);
 
 /// Chooses the precision by timing training steps of `options.batch` samples in f32, o1 and o2,

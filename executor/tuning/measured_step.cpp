@@ -20,7 +20,7 @@ constexpr double kTrialBudgetMs = 1000;
 /// Counts the collectives of a step. Computes how many collectives must complete before each call.
 class CollectiveTracker {
  public:
-  /// Returns the TimedCall of `op` without its time. Must be called once per op, in execution
+  /// Returns the TimedCall of `op` with its time unset. Must be called once per op, in execution
   /// order.
   TimedCall call_of(const ir::Op& op) {
     TimedCall call;
@@ -67,7 +67,7 @@ class CallClock {
   }
   CallClock(const CallClock&) = delete;
 
-  /// Ends a run that took `ms` in total.
+  /// Ends the record of a run that took `ms` milliseconds in total.
   void end_run(double ms) {
     for (size_t i = 0; i < num_calls_; ++i) ms -= times_[i].back();
     outside_calls_.push_back(ms);

@@ -22,10 +22,10 @@ struct MeasuredStep {
 /// Times one training step per element of `options` on this machine. Each step is the compiled
 /// program of one rank, for the world size in its options. Collectives are no-ops.
 ///
-/// The steps run alternately, so that other load on the machine affects all of them equally. Float
-/// feeds are noise, integer feeds are 0. After compilation, the timing takes about 1 s per step.
-/// Each step runs at least 5 and at most 100 times. Throws UserError as Executor does if the memory
-/// for all steps exceeds the limit.
+/// The runs of all steps are interleaved, so that other load on the machine affects them equally.
+/// Float feeds are noise, integer feeds are 0. After compilation, the timing takes about 1 s per
+/// step. Each step runs at least 5 and at most 100 times. Throws UserError as Executor does if the
+/// memory for all steps exceeds the limit.
 std::vector<MeasuredStep> measure_steps(const Program& program,
                                         const std::vector<ExecutorOptions>& options);
 

@@ -3,7 +3,8 @@
 #include "frontend/fluid.h"
 
 /// AlexNet: Krizhevsky, "One weird trick for parallelizing convolutional neural networks", 2014, in
-/// torchvision's variant. Images [N, 3, H, W] of at least 63 x 63 -> logits [N, 10].
+/// torchvision's variant. Images [N, 3, H, W] of at least 63 x 63 -> logits [N, 10]. `width`:
+/// filters of the first convolution.
 inline fluid::Value alexnet(fluid::Value images, double dropout = 0.5, int64_t width = 64) {
   constexpr fluid::Act kRelu = fluid::Act::relu;
   const auto pool = [](fluid::Value x) {

@@ -14,7 +14,7 @@ struct BertSize {
 };
 
 /// Byte-level BERT (Devlin et al., NAACL 2019): text u8 [N, length] -> logits [N, length, 256] of
-/// the bytes at the same positions. Byte 0 represents a masked byte, so texts must not contain it.
+/// the bytes at the same positions. Byte 0 is the mask token, so texts must not contain it.
 /// The output layer shares its weights with the embedding.
 inline fluid::Value bert_tiny(fluid::Program& net, fluid::Value text, const BertSize& size) {
   const fluid::Init init = fluid::Init::normal(0, 0.02);
@@ -40,7 +40,7 @@ inline fluid::Value bert_tiny(fluid::Program& net, fluid::Value text, const Bert
 /// Adds the outputs "loss" and "logits" of the masked language model to `net`. `masked`: bool [N,
 /// length], true for masked bytes. Only masked bytes count in the loss. Returns the loss, a sum
 /// over the masked bytes divided by their expected number. Dividing by the actual number would make
-/// the loss depend on micro-batches.
+/// the loss depend on the size of the micro-batches.
 inline fluid::Value record_bert_tiny(fluid::Program& net, fluid::Value text, fluid::Value masked,
                                      const BertSize& size = {}) {
   const auto hidden = fluid::masked_fill(text, masked, {.value = 0});

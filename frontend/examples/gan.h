@@ -11,7 +11,7 @@ struct GanSize {
   int64_t width = 256;
 };
 
-/// A fully connected layer whose parameters several calls share.
+/// A fully connected layer. All calls of operator() share its parameters.
 class SharedLinear {
  public:
   SharedLinear(fluid::Program& net, const std::string& name, int64_t in, int64_t out,
@@ -30,7 +30,7 @@ struct GanLosses {
   fluid::Value discriminator, generator;
 };
 
-/// Adds to `net` a generative adversarial network (Goodfellow et al., 2014) of images [N, 1, H, W]
+/// Adds to `net` a generative adversarial network (Goodfellow et al., 2014) for images [N, 1, H, W]
 /// in [0, 1], with the non-saturating loss of the generator. `noise`: [N, size.latent]. The
 /// parameters of the networks are named "generator.*" and "discriminator.*". Outputs: both losses
 /// and the generated images.

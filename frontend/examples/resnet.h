@@ -6,7 +6,7 @@
 
 #include "frontend/fluid.h"
 
-/// Names of a convolution and of the batch normalisation that follows it; empty: numbered.
+/// Names of a convolution and of the batch normalisation that follows it; empty: default names.
 struct ConvBnNames {
   std::string conv, bn;
 };
@@ -66,9 +66,9 @@ struct ResNetSize {
   std::vector<int64_t> blocks;  ///< number of blocks per stage
 };
 
-/// The stages of residual blocks after the stem, then average pooling and a linear layer. h [N, C,
-/// H, W] -> logits [N, 10]. The first block of each stage except the first has stride 2. Layers
-/// have torchvision's names: layer1.0.conv1 is the first convolution of the first block.
+/// The layers of a ResNet after the stem: stages of residual blocks, average pooling and a linear
+/// layer. h [N, C, H, W] -> logits [N, 10]. Each stage after the first begins with a block of
+/// stride 2. Layers have torchvision's names, such as layer1.0.conv1 for the first convolution.
 template <class Block>
 fluid::Value resnet_stages(fluid::Value h, const ResNetSize& size, const Block& block) {
   int64_t filters = size.width;

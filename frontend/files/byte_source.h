@@ -15,12 +15,12 @@ namespace fluid {
 /// whole file need not be in memory.
 class ByteSource {
  public:
-  /// Size in bytes of the buffer that hash() allocates.
+  /// Maximum size in bytes of the buffer that hash() allocates.
   static constexpr int64_t kHashBufferBytes = int64_t{1} << 20;
 
   virtual ~ByteSource() = default;
   virtual int64_t size() const = 0;
-  /// Copies to.size() bytes from `offset` to `to`. The range must be within size().
+  /// Copies the to.size() bytes at `offset` to `to`. The range must be within size().
   virtual void read(int64_t offset, std::span<std::byte> to) const = 0;
   /// Reads the tensor whose elements start at `offset`. The range must be within size().
   virtual Tensor read_tensor(DType dtype, const std::vector<int64_t>& shape, int64_t offset) const;
@@ -41,8 +41,8 @@ class MemoryBytes : public ByteSource {
 };
 
 /// A ByteSource over a regular file. Large tensors are memory-mapped copy-on-write: the system
-/// loads pages on access and may evict unmodified pages. The last copy of the Tensor unmaps its
-/// memory. All members throw UserError naming `path` on a system error.
+/// loads pages on access and may evict unmodified pages. Destroying the last copy of a Tensor
+/// unmaps its memory. All members throw UserError naming `path` on a system error.
 class FileBytes : public ByteSource {
  public:
   explicit FileBytes(const std::string& path);

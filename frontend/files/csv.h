@@ -23,7 +23,7 @@ class CsvParser {
   bool next();
   /// The fields of the current record; valid until the next call of next().
   const std::vector<std::string_view>& fields() const { return fields_; }
-  int64_t line() const { return record_line_; }  ///< line where the current record starts, from 1
+  int64_t line() const { return record_line_; }  ///< first line (from 1) of the current record
   std::string location() const;                  ///< "<source_name>:<line>" of the current record
 
  private:
@@ -40,7 +40,7 @@ class CsvParser {
   size_t at_ = 0;
   int64_t line_ = 1, record_line_ = 1;
   std::vector<std::string_view> fields_;
-  std::deque<std::string> unescaped_;  ///< unescaped text of quoted fields
+  std::deque<std::string> unescaped_;  ///< storage of the fields that contain escaped quotes
 };
 
 /// Formats `text` as a CSV field, in quotes if necessary.

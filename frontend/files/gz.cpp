@@ -60,7 +60,7 @@ std::string read_maybe_gz(const std::string& path, int64_t limit) {
   gzbuffer(file.get(), kBuffer);
   const size_t most = static_cast<size_t>(limit) + 1;
   std::string text;
-  // One extra byte, so that gzread() detects the end of the file without growing the buffer.
+  // The extra byte lets gzread() detect the end of the file before the buffer must grow.
   text.reserve(std::min(most, estimated_size(path) + 1));
   size_t used = 0;
   for (;;) {

@@ -5,8 +5,8 @@
 
 namespace fluid {
 
-/// A read-only memory mapping of a whole file. Throws UserError naming `path` if the file cannot be
-/// opened or is not a regular file.
+/// A read-only memory mapping of a whole file. The constructor throws UserError naming `path` if
+/// the file cannot be mapped or is not a regular file.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);

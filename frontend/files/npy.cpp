@@ -26,7 +26,7 @@ constexpr std::array<std::pair<DType, std::string_view>, 7> kDescrs = {{{DType::
                                                                         {DType::u8, "|u1"},
                                                                         {DType::boolean, "|b1"}}};
 
-/// Entries of the header, set once they are parsed.
+/// Entries of the header. An entry is nullopt until it has been parsed.
 struct HeaderFields {
   std::optional<DType> dtype;
   std::optional<bool> fortran;

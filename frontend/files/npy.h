@@ -18,10 +18,10 @@ struct NpyHeader {
   int64_t data_bytes() const;  ///< size in bytes of the elements
 };
 /// Parses the header of a NumPy array file of `size` bytes. `start` holds the first bytes of the
-/// file; the first kMaxNpyHeader always suffice. Throws UserError, like read_npy(), for an invalid
-/// header, and if `size` differs from the size of the header and the elements.
+/// file with the whole header; kMaxNpyHeader bytes suffice for the headers that NumPy writes.
+/// Throws UserError for an invalid header, or if header and elements do not add up to `size` bytes.
 NpyHeader parse_npy_header(std::string_view start, int64_t size, const std::string& source_name);
-/// Like the above, for a file of unknown size.
+/// Parses the header of a NumPy array file like the overload above, but does not check its size.
 NpyHeader parse_npy_header(std::string_view start, const std::string& source_name);
 inline constexpr int64_t kMaxNpyHeader = int64_t{1} << 20;
 
@@ -29,12 +29,12 @@ inline constexpr int64_t kMaxNpyHeader = int64_t{1} << 20;
 /// dtype must be little-endian and supported by Fluid. For an invalid file, throws UserError naming
 /// the file and the error.
 Tensor read_npy(const std::string& path);
-/// Parses a NumPy array file in memory, like read_npy(). `source_name` names the source in
+/// Parses the contents of a NumPy array file, like read_npy(). `source_name` replaces the path in
 /// messages.
 Tensor parse_npy(std::string_view bytes, const std::string& source_name);
 
 /// Writes a NumPy array file in format version 1.0 and C order, atomically. Throws UserError for
-/// bf16, which NumPy does not have.
+/// bf16, which NumPy does not support.
 void write_npy(const std::string& path, const Tensor& tensor);
 
 }  // namespace fluid

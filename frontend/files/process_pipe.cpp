@@ -29,10 +29,11 @@ constexpr auto kPollInterval = std::chrono::milliseconds(2);
 /// The shell reads a line from this descriptor before it starts the command.
 constexpr int kGoFd = 3;
 
-/// Waits for a line from kGoFd, then runs the command $1. Runs nothing if this process exits first.
+/// Waits for a line from kGoFd, then runs the command $1. If this process exits before it writes
+/// the line, the script runs nothing.
 constexpr const char* kCommandScript = R"(read -r go <&3 && exec 3<&- && exec /bin/sh -c "$1")";
 
-/// Reads the ID of a process group from stdin, and kills the group at the end of stdin.
+/// Reads the ID of a process group from stdin, and kills the group when stdin reaches end of file.
 constexpr const char* kWatcherScript =
     R"(trap '' HUP INT TERM; read -r group; read -r end; kill -s KILL -- "-$group")";
 
@@ -58,7 +59,8 @@ struct PipeEnds {
   int ends[2] = {-1, -1};
 };
 
-/// Arguments of spawn_shell(). If `in` or `out` is -1, the stream is /dev/null.
+/// Arguments of spawn_shell(). File descriptors `in` and `out` become stdin and stdout (-1:
+/// /dev/null), and `go` becomes kGoFd (-1: none).
 struct Shell {
   std::vector<std::string> arguments;    ///< arguments after "sh -c"
   std::vector<std::string> environment;  ///< entries NAME=value
@@ -131,8 +133,8 @@ void write_line(int fd, const std::string& line) {
   if (written < 0) fail_to_start(errno);
 }
 
-/// Returns whether a process of `group` is running. Zombies do not count, because their parent, the
-/// init of a container, may reap them late. Returns true if /proc cannot be read.
+/// Returns whether a process of `group` is running. Zombies do not count: their new parent, the
+/// init process of the container, may reap them late. Returns true if /proc cannot be read.
 bool group_runs(pid_t group) {
   if (kill(-group, 0) != 0) return false;
   std::error_code error;

@@ -12,16 +12,16 @@ namespace fluid {
 
 /// Runs a shell command and reads its output. The command runs in a process group of its own, with
 /// /dev/null as stdin and this process's stderr. The destructor ends the group by SIGTERM, and by
-/// SIGKILL if a process of the group still runs a second later. If this process ends without the
-/// destructor, for example by SIGKILL, a watcher shell kills the group.
+/// SIGKILL if a process of the group still runs a second later. If this process dies before the
+/// destructor runs, for example by SIGKILL, a watcher shell kills the group.
 class ProcessPipe {
  public:
   struct Options {
-    int timeout_seconds = 60;  ///< maximum duration of each wait for the command
+    int timeout_seconds = 60;  ///< maximum time without output in read(), and duration of wait()
     /// Variables to add to this process's environment.
     std::vector<std::pair<std::string, std::string>> environment = {};
-    /// A file descriptor that outlives this object. When it becomes readable, read() and wait()
-    /// throw UserError. -1: none.
+    /// File descriptor for cancellation: once it is readable, read() and wait() throw UserError. It
+    /// must stay open during the lifetime of this object. -1: none.
     int interrupt_fd = -1;
   };
 
@@ -33,26 +33,26 @@ class ProcessPipe {
   /// Reads to.size() bytes, or fewer at the end of the output. Returns the number of bytes read.
   /// Throws UserError if the command writes nothing within the timeout.
   size_t read(std::span<std::byte> to);
-  /// Waits for the command to exit, once its output has ended. Throws UserError if the command
-  /// fails.
+  /// Waits for the command to exit. To be called after read() has reached the end of the output.
+  /// Throws UserError if the command fails or does not exit within the timeout.
   void wait();
 
  private:
-  /// How the shell exited, as in siginfo_t.
+  /// The shell's si_code and si_status from waitid().
   struct Exit {
     int code = 0, status = 0;
   };
 
   void end_group();
   [[noreturn]] void fail(const std::string& why) const;
-  /// Waits up to `timeout_ms` ms for the shell to exit. Returns whether it did.
+  /// Waits up to `timeout_ms` ms for the shell to exit. Returns whether it has exited.
   bool wait_for_exit(int timeout_ms);
   void throw_if_interrupted() const;
 
   std::string command_;
   Options options_;
-  pid_t pid_ = -1;      ///< ID of the shell and of the process group; reaped by end_group()
-  pid_t watcher_ = -1;  ///< ends the group when `lifeline_` is closed
+  pid_t pid_ = -1;      ///< the shell and its process group; reaped by end_group()
+  pid_t watcher_ = -1;  ///< the watcher shell; kills the group when `lifeline_` is closed
   int fd_ = -1, lifeline_ = -1;
   bool exited_ = false;
   Exit exit_;

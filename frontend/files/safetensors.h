@@ -19,7 +19,7 @@ struct TensorFile {
   std::map<std::string, std::string> metadata;
   bool written_by_fluid = false;  ///< whether the file has Fluid's checksum
 
-  const Tensor* find(std::string_view name) const;  ///< null when there is no such tensor
+  const Tensor* find(std::string_view name) const;  ///< null if no tensor has this name
 };
 
 /// Reads and validates a safetensors file. The header must be one JSON object of at most 100 MB
@@ -28,12 +28,12 @@ struct TensorFile {
 /// error for an invalid file, an unsupported dtype, or a wrong Fluid checksum. The returned
 /// metadata omits the checksum. Large tensors are memory-mapped (see FileBytes).
 TensorFile read_safetensors(const std::string& path);
-/// Parses the bytes of a safetensors file, like read_safetensors(). `source_name` names the source
+/// Parses the bytes of a safetensors file, like read_safetensors(). `source_name` replaces the path
 /// in messages.
 TensorFile parse_safetensors(const ByteSource& bytes, const std::string& source_name);
 /// Parses and validates the header of a safetensors file. Returns the entries sorted by offset,
-/// with offsets from the start of the file. Does not verify a Fluid checksum, which would read the
-/// whole file.
+/// with offsets from the start of the file. Does not verify the Fluid checksum, because this would
+/// read the whole file.
 TensorHeader parse_safetensors_header(const ByteSource& bytes, const std::string& source_name);
 TensorFile parse_safetensors(std::string_view bytes, const std::string& source_name);
 

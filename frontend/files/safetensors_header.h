@@ -10,8 +10,8 @@
 
 namespace fluid {
 
-/// Describes one tensor in the header of a safetensors file. Not yet checked against the file's
-/// size.
+/// Describes one tensor in the header of a safetensors file. The parser does not check the offsets
+/// against the size of the file.
 struct TensorEntry {
   std::string name;
   DType dtype = DType::f32;

@@ -11,8 +11,8 @@ namespace {
 /// Maximum size of a long name or a pax header, in bytes.
 constexpr int64_t kMaxName = int64_t{1} << 16;
 
-/// Parses a numeric header field: octal digits, or base 256 if the first bit is set. Returns -1 for
-/// other text.
+/// Parses a numeric header field: octal digits, or base 256 if the top bit of the first byte is
+/// set. Returns -1 if the field is invalid.
 int64_t header_number(std::string_view field) {
   if ((static_cast<uint8_t>(field[0]) & 0x80) != 0) {
     uint64_t value = static_cast<uint8_t>(field[0]) & 0x7f;

@@ -27,8 +27,8 @@ class TarReader {
   TarReader(const ByteSource& archive, std::string archive_name, int64_t start = 0)
       : archive_(archive), archive_name_(std::move(archive_name)), at_(start) {}
 
-  /// Returns the next regular file; nullopt at the end. Throws UserError for a damaged header, and
-  /// for an archive that ends within a file.
+  /// Returns the next regular file, or nullopt at the end of the archive. Throws UserError for a
+  /// damaged header, or if the archive ends within a file.
   std::optional<TarMember> next();
 
  private:

@@ -13,7 +13,7 @@ constexpr uint32_t kEndOfDirectory = 0x06054b50, kEndOfDirectory64 = 0x06064b50;
 constexpr uint32_t kDirectoryEntry = 0x02014b50, kLocalHeader = 0x04034b50;
 constexpr int64_t kEndBytes = 22, kLocator64Bytes = 20, kEnd64Bytes = 56, kEntryBytes = 46;
 constexpr int64_t kLocalBytes = 30, kMaxComment = 65535;
-constexpr uint64_t kIn64 = 0xffffffff;  ///< a 32-bit field whose value is in the ZIP64 extension
+constexpr uint64_t kIn64 = 0xffffffff;  ///< placeholder: the value is in the ZIP64 extra field
 constexpr uint16_t kZip64Field = 1;
 
 /// Reads little-endian integers from a byte range of an archive.
@@ -49,7 +49,7 @@ class ZipBytes {
   std::string bytes_;
 };
 
-/// Position of the central directory.
+/// Byte range of the central directory in the archive.
 struct Directory {
   int64_t offset = 0, size = 0;
 };
@@ -71,7 +71,8 @@ Directory find_directory(const ByteSource& archive, const std::string& name) {
   return {end64.size_at(48, 8), end64.size_at(40, 8)};
 }
 
-/// Replaces the 32-bit sizes and offset of `member` by those in the ZIP64 extension, if present.
+/// If the extra fields [begin, end) in `directory` include a ZIP64 field, replaces the sizes and
+/// the offset of `member` that are kIn64 by its 64-bit values.
 void read_zip64_field(const ZipBytes& directory, int64_t begin, int64_t end, ZipMember& member) {
   for (int64_t at = begin; at + 4 <= end;) {
     const auto size = static_cast<int64_t>(directory.at<2>(at + 2));

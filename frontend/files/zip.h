@@ -13,9 +13,9 @@ struct ZipMember {
   std::string name;
   bool deflated = false;
   int64_t header_offset = 0;  ///< byte offset of the local header in the archive
-  int64_t stored_size = 0;    ///< size in bytes in the archive
-  int64_t size = 0;           ///< size in bytes of the file
-  uint32_t crc = 0;           ///< CRC-32 of the file
+  int64_t stored_size = 0;    ///< compressed size in bytes
+  int64_t size = 0;           ///< uncompressed size in bytes
+  uint32_t crc = 0;           ///< CRC-32 of the uncompressed contents
 };
 
 /// Reads the central directory of a ZIP archive, with the extensions of ZIP64. Throws UserError,
@@ -23,11 +23,11 @@ struct ZipMember {
 /// compression method other than deflate.
 std::vector<ZipMember> read_zip_directory(const ByteSource& archive,
                                           const std::string& archive_name);
-/// Returns the offset in the archive of a member's stored bytes.
+/// Returns the byte offset in the archive of a member's data, which may be compressed.
 int64_t zip_data_offset(const ByteSource& archive, const ZipMember& member,
                         const std::string& archive_name);
-/// Reads a whole deflated or stored member. Throws UserError for damaged data: the checksum of a
-/// deflated member is verified.
+/// Reads a member and decompresses it if necessary. Throws UserError for damaged data. Verifies the
+/// CRC-32 of compressed members only.
 std::string read_zip_member(const ByteSource& archive, const ZipMember& member,
                             const std::string& archive_name);
 

@@ -148,7 +148,7 @@ Stage erase(EraseOptions options) {
   return [=](Image& image, SplitMix64& random) {
     if (random.uniform() >= options.probability) return;
     for (int i = 0; i < kTries; ++i) {
-      // RandomErasing defines the aspect ratio as height / width.
+      // Swaps height and width, because RandomErasing's aspect ratio is height / width.
       const auto [width, height] =
           draw_extent(random, area_of(image), options.scale, options.ratio);
       if (height >= image.height || width >= image.width || height < 1 || width < 1) continue;

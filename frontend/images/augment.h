@@ -8,16 +8,16 @@
 #include "frontend/images/image.h"
 #include "frontend/readers/split_mix64.h"
 
-/// Stages that augment_images() applies to the images of a SampleSource. The definitions, defaults
-/// and distributions are those of torchvision.transforms.v2 on PIL images; the random numbers are
-/// not.
+/// Image transforms that augment_images() applies to the images of a SampleSource. Definitions,
+/// defaults and distributions match torchvision.transforms.v2 on PIL images. The random number
+/// generator differs from torchvision's.
 namespace fluid::augment {
 
-/// Changes an image. Draws from `random`, which is seeded per sample; the same seed must give the
-/// same image.
+/// Transforms an image in place. `random` is seeded per sample. A stage must have no other source
+/// of randomness.
 using Stage = std::function<void(Image& image, SplitMix64& random)>;
 
-/// Height and width. A stage with `width` = 0 uses `height` for both.
+/// Height and width. If `width` is 0, stages use `height` for both.
 struct Size {
   int64_t height = 0, width = 0;
 };
@@ -27,9 +27,9 @@ struct Range {
   double low = 0, high = 0;
 };
 
-/// Mirrors from left to right, with a probability (RandomHorizontalFlip).
+/// Flips horizontally, with the given probability (RandomHorizontalFlip).
 Stage flip(double probability = 0.5);
-/// Mirrors from top to bottom, with a probability (RandomVerticalFlip).
+/// Flips vertically, with the given probability (RandomVerticalFlip).
 Stage vflip(double probability = 0.5);
 
 /// Resizes to `size` (Resize with antialias). With `smaller_edge`, resizes the smaller edge to
@@ -47,7 +47,7 @@ Stage crop(Size size);
 Stage center_crop(Size size);
 
 /// Crops a random rectangle and resizes it to `size` (RandomResizedCrop with antialias). `scale`:
-/// interval of its area, as a fraction of the image's. `ratio`: interval of its width / height.
+/// range of the rectangle's area relative to the image. `ratio`: range of its width / height.
 struct ResizedCropOptions {
   Size size;
   Range scale = {0.08, 1.0};
@@ -64,12 +64,12 @@ struct PadOptions {
 };
 Stage pad(PadOptions options);
 
-/// Rotates by a random angle in degrees, counter-clockwise (RandomRotation by nearest neighbour).
+/// Rotates counter-clockwise by a random angle in degrees (RandomRotation, nearest neighbour).
 Stage rotate(Range degrees, uint8_t fill = 0);
 
-/// Changes brightness, contrast, saturation and hue in a random order (ColorJitter). Draws the
-/// factors, and the hue's shift as a fraction of the colour wheel, from the intervals. An interval
-/// {1, 1}, or {0, 0} for the hue, draws no number and changes nothing.
+/// Adjusts brightness, contrast, saturation and hue in a random order (ColorJitter). The ranges
+/// bound the first three factors, and the hue shift as a fraction of the colour wheel. Skips an
+/// adjustment whose range is {1, 1}, or {0, 0} for the hue.
 struct ColorJitterOptions {
   Range brightness = {1, 1};
   Range contrast = {1, 1};
@@ -78,8 +78,8 @@ struct ColorJitterOptions {
 };
 Stage color_jitter(ColorJitterOptions options);
 
-/// Sets a random rectangle to `value`, with a probability (RandomErasing). `scale`: interval of its
-/// area, as a fraction of the image's. `ratio`: interval of its height / width.
+/// Sets a random rectangle to `value`, with the given probability (RandomErasing). `scale`: range
+/// of the rectangle's area relative to the image. `ratio`: range of its height / width.
 struct EraseOptions {
   double probability = 0.5;
   Range scale = {0.02, 0.33};

@@ -4,9 +4,9 @@
 
 namespace fluid {
 
-// Colour operations on RGB images, bit-identical to torchvision's functions of the same names on
-// PIL images. A factor of 1 changes nothing. adjust_saturation() and adjust_hue() change nothing
-// unless the image has three channels.
+// Colour adjustments, bit-identical to torchvision's functions of the same names on PIL images. A
+// factor of 1 leaves the image unchanged. adjust_saturation() and adjust_hue() do nothing unless
+// the image has three channels (RGB).
 
 void adjust_brightness(Image& image, double factor);
 /// Blends with the mean gray value of the image.

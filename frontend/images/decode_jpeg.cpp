@@ -10,7 +10,8 @@
 namespace fluid {
 namespace {
 
-/// Error handler of libjpeg that formats the message into `text` and jumps to `jump`.
+/// A libjpeg error manager whose handler jump_out() writes the message to `text`, then does a
+/// longjmp to `jump`.
 struct JpegErrors {
   jpeg_error_mgr base;
   std::jmp_buf jump;
@@ -23,7 +24,8 @@ struct JpegErrors {
   std::longjmp(errors->jump, 1);
 }
 
-/// Rejects damaged images. libjpeg only warns of damaged data and fills in gray pixels.
+/// A libjpeg emit_message handler that turns warnings about damaged data into errors. By default,
+/// libjpeg would only warn and fill the damaged area with gray.
 void reject_damage(j_common_ptr info, int level) {
   if (level >= 0) return;
   const int code = info->err->msg_code;
@@ -59,7 +61,7 @@ struct Decompressor {
     return true;
   }
 
-  /// Decodes the rows to `pixels`, `row_bytes` each. Returns whether it succeeded.
+  /// Decodes all rows to `pixels`. A row has `row_bytes` bytes. Returns whether it succeeded.
   bool read_rows(uint8_t* pixels, int64_t row_bytes) {
     if (setjmp(errors.jump) != 0) return false;
     jpeg_start_decompress(&info);
@@ -76,7 +78,7 @@ struct Decompressor {
   }
 };
 
-/// Converts CMYK to RGB. `inverted`: 255 means no ink, as in files from Adobe's programs.
+/// Converts CMYK to RGB. `inverted`: whether 255 means no ink, as in files with an Adobe marker.
 Image rgb_of_cmyk(const Image& cmyk, bool inverted) {
   Image rgb(cmyk.height, cmyk.width, 3);
   const uint8_t* from = cmyk.pixels.data();

@@ -15,8 +15,8 @@ struct PngBytes {
   size_t left;
 };
 
-/// A PNG decoder. All members are trivially destructible, because the longjmp of libpng runs no
-/// destructors.
+/// A PNG decoder. All members are trivially destructible, because libpng reports errors by longjmp,
+/// which runs no destructors.
 struct PngDecoder {
   png_structp png = nullptr;
   png_infop info = nullptr;

@@ -14,7 +14,7 @@ void copy_pixel(const uint8_t* from, uint8_t* to, int64_t channels) {
   for (int64_t c = 0; c < channels; ++c) to[c] = from[c];
 }
 
-/// Returns the index in [0, size) of the pixel that padding copies to position `i`.
+/// Returns the index in [0, size) of the source pixel for position `i`, which may lie outside.
 int64_t continued(int64_t i, int64_t size, BorderMode padding) {
   if (padding == BorderMode::edge) return std::clamp<int64_t>(i, 0, size - 1);
   const int64_t mirror = padding == BorderMode::symmetric ? 1 : 0;
@@ -81,8 +81,8 @@ Image crop(const Image& image, const ImageBox& box) {
 }
 
 Image center_crop(const Image& image, int64_t height, int64_t width) {
-  // Pads an image that is too small. If the padding is odd, the bottom or right border gets one
-  // more.
+  // A negative origin pads an image that is too small. If the padding is odd, the bottom or right
+  // border gets the extra pixel.
   const auto origin = [](int64_t size, int64_t wanted) {
     if (wanted > size) return -((wanted - size) / 2);
     return static_cast<int64_t>(std::nearbyint(static_cast<double>(size - wanted) / 2));

@@ -5,16 +5,16 @@
 
 namespace fluid {
 
-/// Mirror an image from left to right, and from top to bottom.
 void flip_horizontally(Image& image);
 void flip_vertically(Image& image);
 
-/// Returns the part `box` of `image`. Pixels outside the image are 0.
+/// Crops `box` from `image`. Pixels of `box` outside the image become 0.
 Image crop(const Image& image, const ImageBox& box);
-/// Returns the height x width pixels at the centre, as torchvision's center_crop() chooses them.
+/// Crops height x width pixels at the centre, and pads a smaller image with 0, like torchvision's
+/// center_crop().
 Image center_crop(const Image& image, int64_t height, int64_t width);
 
-/// How pad() continues an image beyond its border.
+/// How pad() computes the pixels of the border: the padding_mode of torchvision's pad().
 enum class BorderMode { constant, edge, reflect, symmetric };
 
 /// Widths of a border, in pixels.
@@ -22,16 +22,16 @@ struct Border {
   int64_t left = 0, top = 0, right = 0, bottom = 0;
 };
 
-/// Adds a border to an image, as torchvision's pad() does. `fill`: the value of a constant border.
-/// Throws UserError if a reflected border is too wide for the image.
+/// Adds a border to an image, like torchvision's pad(). `fill`: value of a constant border.
+/// Throws UserError if a reflected or symmetric border is wider than the image allows.
 Image pad(const Image& image, const Border& border, BorderMode padding, uint8_t fill);
 
-/// Rotates an image about its centre by `degrees` counter-clockwise, by nearest neighbour. Keeps
-/// the size. Sets pixels whose source lies outside the image to `fill`. Bit-identical to PIL's
-/// Image.rotate().
+/// Rotates an image about its centre by `degrees` counter-clockwise, with nearest-neighbour
+/// interpolation. Keeps the size. Sets pixels whose source lies outside the image to `fill`.
+/// Bit-identical to PIL's Image.rotate().
 Image rotate(const Image& image, double degrees, uint8_t fill);
 
-/// Sets the part `box` of the image to `value`.
+/// Sets all channels of the pixels in `box` to `value`. `box` must lie within the image.
 void erase(Image& image, const ImageBox& box, uint8_t value);
 
 }  // namespace fluid

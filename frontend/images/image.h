@@ -21,10 +21,10 @@ struct Image {
   uint8_t* row(int64_t y) { return pixels.data() + y * width * channels; }
   const uint8_t* row(int64_t y) const { return pixels.data() + y * width * channels; }
 
-  /// Returns the image of planes [channels, height, width].
+  /// Creates an image from pixels in planar layout [channels, height, width].
   static Image from_planes(int64_t height, int64_t width, int64_t channels,
                            std::span<const uint8_t> planes);
-  /// Writes the image as planes [channels, height, width].
+  /// Writes the pixels to `planes` in planar layout [channels, height, width].
   void to_planes(std::span<uint8_t> planes) const;
 };
 

@@ -9,17 +9,17 @@ namespace {
 /// Fraction bits of the fixed-point weights, as in PIL.
 constexpr int kWeightBits = 22;
 
-/// The weighted inputs of each output along one axis.
+/// The filter taps of each output pixel along one axis.
 struct Taps {
-  std::vector<int64_t> first;    // index of each output's first input
-  std::vector<int32_t> count;    // number of inputs of each output
-  std::vector<int32_t> weights;  // weights [outputs, most]
+  std::vector<int64_t> first;    // per output pixel: index of the first input pixel
+  std::vector<int32_t> count;    // per output pixel: number of taps
+  std::vector<int32_t> weights;  // filter weights [outputs, most], where `most` >= every count
   int64_t most = 0;
 };
 
 double triangle(double x) { return std::max(0.0, 1 - std::abs(x)); }
 
-/// The cubic convolution of Keys (1981) with a = -0.5.
+/// The cubic convolution kernel of Keys (1981) with a = -0.5.
 double cubic(double x) {
   constexpr double a = -0.5;
   x = std::abs(x);

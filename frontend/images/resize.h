@@ -12,8 +12,8 @@ struct ImageBox {
 enum class Interpolation { bilinear, bicubic };
 
 /// Crops `box` from `image` and resizes it to height x width with antialiasing, bit-identical to
-/// PIL's Image.resize(). Convolves the rows, then the columns, with the interpolation filter.
-/// Downscaling widens the filter by the scale.
+/// PIL's Image.resize(). Convolves the rows, then the columns, with the interpolation filter. When
+/// downscaling, the filter is widened by the scale factor.
 Image resize(const Image& image, const ImageBox& box, int64_t height, int64_t width,
              Interpolation interpolation = Interpolation::bilinear);
 

@@ -28,14 +28,14 @@ Value merge_heads(Value x) {
 /// Returns a && b, or b if a is null.
 Value and_also(Value a, Value b) { return a ? logical_and(a, b) : b; }
 
-/// The keys to which a query may attend.
+/// Computes which keys each query may attend to.
 class Visibility {
  public:
   Visibility(const Context& c, Value q, Value k)
       : c_(c), t_(extent(c, q, 2)), s_(extent(c, k, 2)) {}
 
-  /// Bool mask [B, 1, T, S] or [T, S] from `is_causal`, windows and lengths; null if queries attend
-  /// to all keys. Query i has position i + offset, where offset is the number of earlier keys.
+  /// Bool mask [B, 1, T, S] or [T, S] from `is_causal`, window sizes and key lengths; null if every
+  /// query attends to all keys. The position of query i is i + n if n keys precede query 0.
   Value seen() const {
     const int64_t left = c_.integer("left_window_size", -1),
                   right = c_.integer("right_window_size", -1);
@@ -52,7 +52,7 @@ class Visibility {
 
  private:
   Value numbers(int64_t n) const { return arange(c_.graph(), {.type = Type{i64, {n}, {}}}); }
-  /// Number of keys of each sequence, as [B, 1, 1, 1].
+  /// Number of keys of each sequence without padding (nonpad_kv_seqlen), as [B, 1, 1, 1].
   Value lengths() const {
     const Value n = cast(c_.in(kLengths), i64);
     return reshape(n, {n.shape()[0], 1, 1, 1});
@@ -70,8 +70,8 @@ class Visibility {
   int64_t t_, s_;
 };
 
-/// Returns the node's mask, padded to `keys` keys by keys that are masked out; null if the node has
-/// no mask.
+/// Returns the node's attention mask, or null if it has none. Pads the mask to `keys` keys; the
+/// added keys are masked out.
 Value mask_of(const Context& c, int64_t keys) {
   if (!c.has(kMask)) return {};
   const Value mask = c.in(kMask);
@@ -84,8 +84,7 @@ Value mask_of(const Context& c, int64_t keys) {
   return concat({mask, rest}, {.axis = -1});
 }
 
-/// Combines the node's mask, which is bool or is added to the scores, with the bool mask `seen`.
-/// Each may be null.
+/// Combines the node's bool or additive attention mask with the bool mask `seen`. Both may be null.
 Value combined(Value mask, Value seen) {
   if (!mask || !seen) return mask ? mask : seen;
   if (mask.dtype() == boolean) return logical_and(mask, seen);
@@ -98,12 +97,12 @@ struct Attention {
 };
 
 /// Attention by primitive ops, for nodes with softcap or the output qk_matmul_output. Returns Y and
-/// that output: the products q k^T (mode 0), after softcap (1), after the mask (2), or the
-/// probabilities (3).
+/// qk_matmul_output, whose mode selects the scaled scores q k^T (0), the scores after softcap (1)
+/// or after the mask (2), or the probabilities (3).
 Operands with_scores(const Context& c, const Attention& a) {
   const int64_t mode = c.integer("qk_matmul_output_mode", 0);
   const int64_t heads = extent(c, a.q, 1), groups = extent(c, a.k, 1);
-  const auto repeat = [&](Value x) {  // repeats each head of keys for its query heads
+  const auto repeat = [&](Value x) {  // repeats each key/value head for its group of query heads
     if (heads == groups) return x;
     const Shape& n = x.shape();
     const Value each = unsqueeze(x, {.axes = 2});
@@ -120,7 +119,7 @@ Operands with_scores(const Context& c, const Attention& a) {
   }
   scores.push_back(masked);
   const Value top = max(masked, {.axes = -1, .keep_dims = true});
-  // A query without visible keys has probabilities of 0.
+  // A query whose keys are all masked out has probabilities of 0.
   const Value none = equal(top, scalar_like(top, -double{INFINITY}));
   const Value finite = where(none, scalar_like(masked, 0), masked);
   scores.push_back(where(none, scalar_like(masked, 0), softmax(finite, {.axis = -1})));
@@ -159,8 +158,9 @@ Operands attended(const Context& c) {
   return outputs;
 }
 
-/// Returns rows of a cache as [B, 1, T, R / 2], for all heads. Gathers them from a cache
-/// [positions, R / 2] at the position ids [B, T]; without ids, the cache is [B, T, R / 2].
+/// Returns the cosines or sines of a rotary cache as [B, 1, T, R / 2], where R is the rotary
+/// dimension. The cache is [positions, R / 2] if the node has position ids [B, T], which index its
+/// rows, else [B, T, R / 2].
 Value rows_of_cache(const Context& c, size_t cache) {
   const Value rows = c.has(3) ? gather(c.in(cache), c.in(3), {.axis = 0}) : c.in(cache);
   return unsqueeze(rows, {.axes = 1});

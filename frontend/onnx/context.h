@@ -13,7 +13,7 @@
 
 namespace fluid::onnx {
 
-/// A node that is being recorded.
+/// The node that a mapping function records, with typed access to its inputs and attributes.
 class Context {
  public:
   Context(ir::Graph& graph, const Node& node, const RecordConstant& record_constant, Loc loc)
@@ -26,8 +26,8 @@ class Context {
 
   size_t arity() const { return node_.inputs.size(); }
   bool has(size_t i) const { return i < arity() && static_cast<bool>(node_.inputs[i]); }
-  /// Value of input i. Records the input if it is a constant. Throws NotMapped if the node omits
-  /// it.
+  /// Value of input i. Records a constant input in the graph. Throws NotMapped if the node omits
+  /// the input.
   Value in(size_t i) const;
   Values ins() const;                   ///< values of all inputs
   const Tensor* known(size_t i) const;  ///< tensor of input i; null if it is not a constant
@@ -47,8 +47,8 @@ class Context {
   std::vector<int64_t> list(const char* name, const std::vector<int64_t>& fallback = {}) const;
   std::vector<double> numbers(const char* name) const;
   std::vector<std::string> strings(const char* name) const;
-  const Tensor* tensor(const char* name) const;  ///< null if there is no such attribute
-  Value named(const std::string& tensor) const;  ///< value with this name in the model
+  const Tensor* tensor(const char* name) const;  ///< null if the node lacks the attribute
+  Value named(const std::string& tensor) const;  ///< value of the model's tensor `tensor`
 
   /// Throws NotMapped with the operator and `reason`.
   [[noreturn]] void not_mapped(const std::string& reason) const;
@@ -60,7 +60,8 @@ class Context {
   Loc loc_;
 };
 
-/// Maps a node to ops. May return only the first outputs, if Fluid does not compute the others.
+/// Records the ops of a node. Returns all outputs of the node, or only the first outputs if Fluid
+/// does not support the others.
 using Mapping = std::function<Operands(const Context&)>;
 using Mappings = std::map<std::string, Mapping>;
 
@@ -80,11 +81,11 @@ void add_windows(Mappings& all);
 
 /// Returns `axis`, which may be negative, as an index in [0, rank).
 inline int64_t from_front(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
-/// Extent of dimension `axis` of x. Throws NotMapped if it is not a constant.
+/// Extent of dimension `axis` of x. Throws NotMapped if the extent is not a constant.
 int64_t extent(const Context& c, Value x, int64_t axis);
 std::vector<int64_t> extents(const Context& c, Value x);  ///< extents of all dimensions
 std::vector<int64_t> elements(const Tensor& t);           ///< elements of an integer tensor
-Tensor tensor_of(const std::vector<int64_t>& elements);   ///< i64[n]
+Tensor tensor_of(const std::vector<int64_t>& elements);   ///< 1-D i64 tensor of `elements`
 /// axis_last() moves dimension `axis` of x to the end; axis_back() is its inverse.
 Value axis_last(Value x, int64_t axis);
 Value axis_back(Value x, int64_t axis);

@@ -48,9 +48,9 @@ const std::map<std::string, const char*> kBinary = {
     {"Or", "logical_or"},  {"Sub", "sub"},
     {"Xor", "logical_xor"}};
 
-/// The second operand of a binary operator. Before operator set 7, `broadcast` aligns the second
-/// operand's first dimension with dimension `axis` of the first operand. Without `axis`, the last
-/// dimensions are aligned.
+/// The second operand of a binary operator, reshaped for broadcasting. Before operator set 7, with
+/// `broadcast`, its first dimension is aligned with dimension `axis` of the first operand. Without
+/// `axis`, the last dimensions are aligned.
 Value second_operand(const Context& c) {
   const Value b = c.in(1);
   if (!c.flag("broadcast", false) || !c.has_attr("axis")) return b;
@@ -61,15 +61,15 @@ Value second_operand(const Context& c) {
   return trailing.empty() ? b : unsqueeze(b, {.axes = trailing});
 }
 
-/// Divides integers in f64 and truncates, which is exact below 2^53.
+/// Div. Divides integers in f64 and truncates, which is exact for magnitudes below 2^53.
 Value divide(const Context& c) {
   const Value a = c.in(0), b = second_operand(c);
   if (is_float(a.dtype())) return div(a, b);
   return cast(trunc(div(cast(a, f64), cast(b, f64))), a.dtype());
 }
 
-/// The result has the dtype of the base. Integer powers are computed in f64, which is exact below
-/// 2^53.
+/// Pow. The result has the dtype of the base. Integer powers are computed in f64, which is exact
+/// for magnitudes below 2^53.
 Value power(const Context& c) {
   const Value a = c.in(0), b = second_operand(c);
   const DType dtype = a.dtype();
@@ -77,7 +77,7 @@ Value power(const Context& c) {
   return cast(pow(cast(a, f64), cast(b, f64)), dtype);
 }
 
-/// With fmod, the remainder has the sign of the dividend.
+/// Mod. With attribute `fmod`, the remainder has the sign of the dividend.
 Value modulo(const Context& c) {
   const Value a = c.in(0), b = c.in(1);
   if (!c.flag("fmod", false)) return mod(a, b);
@@ -101,7 +101,7 @@ Value mean_of_inputs(const Context& c) {
   return y / static_cast<double>(c.arity());
 }
 
-/// Constant bounds become attributes. If min exceeds max, the result is max.
+/// Clip. Constant bounds become attributes of op clip. If min exceeds max, the result is max.
 Value clipped(const Context& c) {
   Value x = c.in(0);
   ClipAttrs bounds{.min = c.number("min", -double{INFINITY}),
@@ -123,8 +123,8 @@ Value scaled_selu(const Context& c) {
   return elu(c.in(0), {.alpha = alpha}) * gamma;
 }
 
-/// Returns x where x is positive, else slope * x. The slope broadcasts to x. In operator sets below
-/// 7, a slope [C] belongs to dimension 1.
+/// PRelu: x where x is positive, else slope * x. The slope broadcasts to x. Before operator set 7,
+/// a slope of shape [C] broadcasts along dimension 1.
 Value sloped(const Context& c) {
   const Value x = c.in(0);
   Value slope = c.in(1);
@@ -143,7 +143,7 @@ Value swished(const Context& c) {
   return alpha == 1 ? silu(x) : x * sigmoid(x * alpha);
 }
 
-/// Returns swish(a) * b.
+/// SwiGLU: swish(a) * b for inputs a and b.
 Value gated(const Context& c) { return swished(c) * c.in(1); }
 
 Value above_threshold(const Context& c) {
@@ -159,14 +159,14 @@ Value shrunk(const Context& c) {
   return where(positive, x - bias, where(negative, x + bias, scalar_like(x, 0)));
 }
 
-/// Computes log(|x| + sqrt(x^2 + 1)) without cancellation, and restores the sign of x.
+/// Asinh. Computes log(|x| + sqrt(x^2 + 1)) without cancellation, and restores the sign of x.
 Value area_sinh(const Context& c) {
   const Value x = c.in(0), a = abs(x);
   const Value y = log1p(a + square(a) / (sqrt(square(a) + 1.0) + 1.0));
   return where(less(x, scalar_like(x, 0)), neg(y), y);
 }
 
-/// Computes log(x + sqrt(x^2 - 1)) from x - 1, without cancellation.
+/// Acosh. Computes log(x + sqrt(x^2 - 1)) from x - 1, without cancellation.
 Value area_cosh(const Context& c) {
   const Value x = c.in(0), d = x - 1.0;
   return log1p(d + sqrt(d * (x + 1.0)));
@@ -177,8 +177,8 @@ Value area_tanh(const Context& c) {
   return (log1p(x) - log1p(neg(x))) * 0.5;
 }
 
-/// In inference, returns the input and a mask of true. In training, draws the mask, so the results
-/// differ from those of other implementations.
+/// Dropout. In inference, returns the input and an all-true mask. In training, returns only the
+/// output; the random mask differs from those of other ONNX implementations.
 Operands dropped(const Context& c) {
   const Value x = c.in(0);
   const bool training = c.has(2) && c.constant(2).item() != 0;

@@ -26,8 +26,8 @@ Operands scattered(const Context& c) {
                   {.axis = axis, .reduce = c.text("reduction", "none")})};
 }
 
-/// Replaces the negative indices in `index` by indices from the start. The tuples of `index`,
-/// [..., K], address K dimensions of x from `batch_dims` on.
+/// Replaces negative indices in `index` [..., K] by their sum with the extent. The K columns index
+/// dimensions batch_dims to batch_dims + K - 1 of x.
 Value tuples_from_start(const Context& c, Value x, Value index, int64_t batch_dims) {
   std::vector<int64_t> counts;
   const int64_t k = extent(c, index, -1);
@@ -48,7 +48,7 @@ Operands scattered_nd(const Context& c) {
                      {.reduce = c.text("reduction", "none")})};
 }
 
-/// Returns values[1] at the index and values[0] elsewhere. An index out of range sets no element.
+/// OneHot: values[1] at the index, values[0] elsewhere. An index out of range sets no element.
 Operands one_hot_of(const Context& c) {
   const auto depth = static_cast<int64_t>(c.constant(1).item());
   const Value label = from_start(cast(c.in(0), i64), depth);
@@ -59,7 +59,7 @@ Operands one_hot_of(const Context& c) {
   return {axis_back(where(hot, values[1], values[0]), c.integer("axis", -1))};
 }
 
-/// Reverses the first lengths[b] elements of each sequence b.
+/// ReverseSequence: reverses the first lengths[b] elements of each sequence b.
 Operands reversed_sequences(const Context& c) {
   const Value x = c.in(0), lengths = cast(c.in(1), i64);
   const int64_t time_axis = c.integer("time_axis", 0), batch_axis = c.integer("batch_axis", 1);
@@ -75,8 +75,8 @@ Operands reversed_sequences(const Context& c) {
   return {take_along_axis(x, index, {.axis = time_axis})};
 }
 
-/// Writes row t of the update to row write_indices[b] + t of the cache, along `axis`. In mode
-/// circular, rows beyond the end wrap around.
+/// TensorScatter: writes row t of the update to row write_indices[b] + t of the cache, along
+/// `axis`. In mode `circular`, rows beyond the end wrap around.
 Operands scattered_rows(const Context& c) {
   const Value cache = c.in(0), update = c.in(1);
   const int64_t rank = cache.shape().rank(), axis = from_front(c.integer("axis", -2), rank);

@@ -1,4 +1,4 @@
-// Classification losses. The classes are dimension 1.
+// Classification losses. Dimension 1 is the class dimension.
 
 #include "frontend/onnx/context.h"
 #include "ops/operators.h"

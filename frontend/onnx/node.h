@@ -35,12 +35,12 @@ struct Node {
   std::map<std::string, Tensor> tensors;  ///< attributes that are tensors
   Operands inputs;
   std::vector<std::string> outputs;  ///< names; "" if the node omits the output
-  /// Finds a tensor of the model by its name, for attributes that name one, such as `y` of
-  /// Gradient. May be null.
+  /// Finds a tensor of the model by its name, for attributes that hold a tensor's name, such as `y`
+  /// of operator Gradient. The function may be null.
   std::function<Operand(const std::string&)> find = {};
 };
 
-/// Thrown if Fluid cannot compute the node, at all or with these attributes or inputs.
+/// Thrown if Fluid does not support the node's operator, or its attributes or inputs.
 class NotMapped : public UserError {
  public:
   using UserError::UserError;

@@ -10,15 +10,15 @@ namespace {
 
 constexpr double kEpsilon = 1e-5;
 
-/// Reshapes `v`, one value per channel, to broadcast along dimension 1 of x.
+/// Reshapes `v` [C] so that it broadcasts to x [N, C, ...].
 Value per_channel(Value v, Value x) {
   Shape shape(x.shape().size() - 1, Dim(1));
   shape[0] = v.shape()[0];
   return reshape(v, shape);
 }
 
-/// In inference, normalises by the given statistics. In training, normalises by the batch
-/// statistics and also returns the running averages. The variance is biased.
+/// In inference, normalises by the running statistics. In training, normalises by the batch
+/// statistics and also returns the updated running statistics. The variance is biased.
 Operands batch_normalized(const Context& c) {
   const Value x = c.in(0);
   const int64_t rank = x.shape().rank();
@@ -47,7 +47,7 @@ Value normalized(const Context& c, const char* name, Attrs attrs) {
   return record(c.graph(), name, c.ins(), attrs, c.loc())[0];
 }
 
-/// Also returns the mean and the reciprocal standard deviation over the normalised dimensions.
+/// LayerNormalization. Its optional outputs are Mean and InvStdDev over the normalised dimensions.
 Operands layer_normalized(const Context& c) {
   const Value x = c.in(0);
   const int64_t axis = c.integer("axis", -1);
@@ -67,7 +67,7 @@ Operands rms_normalized(const Context& c) {
   return {normalized(c, "rms_norm", {{"axis", c.integer("axis", -1)}})};
 }
 
-/// Operator sets before 21 have one scale and bias per group.
+/// Before operator set 21, scale and bias have one element per group instead of per channel.
 Operands group_normalized(const Context& c) {
   const Value x = c.in(0);
   const int64_t groups = c.integer("num_groups", 1);
@@ -91,8 +91,8 @@ Operands standardized(const Context& c) {
   return {centred / (std(x, {.axes = axes, .keep_dims = true, .correction = 0}) + 1e-9)};
 }
 
-/// In ONNX, a window of even size starts (size - 1) / 2 channels before its channel; in op lrn,
-/// size / 2 channels before it. Flipping the channels mirrors the window.
+/// In ONNX, a window of even size starts (size - 1) / 2 channels before the normalised channel; in
+/// op lrn, size / 2 channels before. Flipping the channels turns one convention into the other.
 Operands lrn_normalized(const Context& c) {
   const Value x = c.in(0);
   const int64_t size = c.integer("size", 1);

@@ -16,7 +16,7 @@ enum Input : size_t { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes
 using Activation = std::function<Value(Value)>;
 
 /// Returns an activation by its ONNX name in lower case. `alpha` and `beta` are nullopt if the node
-/// does not give them.
+/// omits them.
 Activation activation(const Context& c, const std::string& name, std::optional<double> alpha,
                       std::optional<double> beta) {
   const double a = alpha.value_or(double{NAN}), b = beta.value_or(double{NAN});
@@ -42,8 +42,8 @@ Activation activation(const Context& c, const std::string& name, std::optional<d
   c.not_mapped("activation '" + name + "'");
 }
 
-/// Returns the activations of all directions, fallback.size() per direction. `fallback`: the
-/// defaults of one direction.
+/// Returns the activations of all directions, fallback.size() per direction. `fallback`: the names
+/// of the default activations of one direction.
 std::vector<Activation> activations(const Context& c, size_t directions,
                                     const std::vector<std::string>& fallback) {
   std::vector<std::string> names = c.strings("activations");
@@ -91,14 +91,15 @@ struct Cell {
   }
 };
 
-/// Returns the next states from the element `x` of the sequence and the current states.
+/// Computes the next states from the input `x` [N, features] of a time step and the current states.
 using Step = Values (*)(const Cell& cell, Value x, const Values& states);
 
 Values rnn_step(const Cell& cell, Value x, const Values& states) {
   return {cell.activate(0, cell.from_input(x) + cell.from_state(states[0]))};
 }
 
-/// Gates z, r, h. The reset gate scales the state, or R_h h + Rb_h with linear_before_reset.
+/// The gates are in the order z, r, h. The reset gate r multiplies the state h or, with
+/// linear_before_reset, R_h h + Rb_h.
 Values gru_step(const Cell& cell, Value x, const Values& states) {
   const Value h = states[0];
   const Values of_x = cell.gates(cell.from_input(x)), of_h = cell.gates(cell.from_state(h));
@@ -116,7 +117,7 @@ Values gru_step(const Cell& cell, Value x, const Values& states) {
   return {n + z * (h - n)};
 }
 
-/// The gates are in the order i, o, f, c; the peepholes i, o, f.
+/// The gates are in the order i, o, f, c, and the peephole weights in the order i, o, f.
 Values lstm_step(const Cell& cell, Value x, const Values& states) {
   const Value c = states[1];
   const Values all = cell.gates(cell.from_input(x) + cell.from_state(states[0]));
@@ -145,7 +146,7 @@ const std::map<std::string, Kind> kKinds = {
     {"LSTM", {lstm_step, 4, 2, {"sigmoid", "tanh", "tanh"}}},
     {"RNN", {rnn_step, 1, 1, {"tanh"}}}};
 
-/// Returns element `direction` of an input whose dimension 0 is the direction.
+/// Returns all[direction], where dimension 0 of the input `all` is the direction of the RNN.
 Value of_direction(Value all, int64_t direction) {
   return squeeze(slice(all, {.starts = direction, .stops = direction + 1}), {.axes = 0});
 }
@@ -213,8 +214,8 @@ Cell cell_of(const Context& c, const Kind& kind, int64_t direction,
   return cell;
 }
 
-/// Outputs Y [T, directions, N, H], Y_h and Y_c [directions, N, H]. With layout 1, the batch is
-/// dimension 0.
+/// Returns Y [T, directions, N, H], Y_h and Y_c [directions, N, H]. With layout 1, N is dimension 0
+/// of the inputs and outputs.
 Operands recurrent(const Context& c) {
   const Kind& kind = kKinds.at(c.op());
   const bool batch_first = c.integer("layout", 0) == 1;

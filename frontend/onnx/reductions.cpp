@@ -14,7 +14,7 @@ struct Reduction {
   bool keep_dims;
 };
 
-/// Records a reduction. Reductions that have no integer op compute integers in f64.
+/// Records a reduction of x. Reductions without an integer op convert integers to f64.
 using Reduce = Value (*)(Value x, const Reduction& r);
 
 Value reduce_l1(Value x, const Reduction& r) {
@@ -82,7 +82,7 @@ const std::map<std::string, Reduce> kReductions = {{"ReduceL1", reduce_l1},
                                                    {"ReduceSumSquare", reduce_sum_square}};
 
 /// If x has no elements, returns the identity of ReduceMax or ReduceMin, such as the smallest value
-/// of the dtype for ReduceMax.
+/// of the dtype for ReduceMax. Otherwise returns nullopt.
 std::optional<Value> extremum_of_nothing(const Context& c, Value x, const Reduction& r) {
   const bool maximum = c.op() == "ReduceMax";
   if ((!maximum && c.op() != "ReduceMin") || x.dtype() == boolean || !x.shape().numel().is(0)) {
@@ -98,7 +98,7 @@ Operands reduced(const Context& c, Reduce reduce) {
   Reduction r{c.list("axes"), c.flag("keepdims", true)};
   if (c.has(1)) r.axes = Ints(c.integers(1));
   if (r.axes.empty() && c.flag("noop_with_empty_axes", false)) {
-    // Reduces each element alone, over an added axis of extent 1.
+    // Applies the reduction to single elements, over an added axis of extent 1.
     const Shape shape = x.shape();
     return {reduce(unsqueeze(x, {.axes = shape.rank()}), {shape.rank(), false})};
   }
@@ -119,7 +119,7 @@ Value arg_extremum(const Context& c) {
   return last ? end - index : index;
 }
 
-/// Before operator set 13, the softmax family flattens the dimensions from `axis` on.
+/// Before operator set 13, operators of the softmax family flatten the dimensions from `axis` on.
 Value along_axis(const Context& c, const std::function<Value(Value x, int64_t axis)>& function) {
   const Value x = c.in(0);
   if (c.opset() >= 13) return function(x, c.integer("axis", -1));

@@ -11,7 +11,7 @@
 namespace fluid::onnx {
 namespace {
 
-/// The resizing of one axis: extents `in` and `out`, and the region of interest.
+/// An axis to resize: its extents before (`in`) and after (`out`), and the region of interest.
 struct Axis {
   int64_t axis = 0, in = 0, out = 0;
   double scale = 1;
@@ -39,8 +39,8 @@ Options options_of(const Context& c) {
           .extrapolation_value = c.number("extrapolation_value", 0)};
 }
 
-/// Returns the axes with their scales or sizes. Before operator set 11, scales are input 1 of
-/// Resize.
+/// Returns the axes with their scales and output extents. Before operator set 11, input 1 of Resize
+/// holds the scales.
 std::vector<Axis> axes_of(const Context& c, Value x) {
   const bool old = c.op() == "Upsample" || c.opset() < 11;
   const size_t scale_input = old ? 1 : 2;
@@ -72,7 +72,7 @@ std::vector<Axis> axes_of(const Context& c, Value x) {
   return axes;
 }
 
-/// With a policy other than `stretch`, gives all axes the same scale.
+/// Gives all axes the same scale unless keep_aspect_ratio_policy is `stretch`.
 void keep_aspect_ratio(const Context& c, std::vector<Axis>& axes) {
   const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
   if (policy == "stretch" || axes.empty() || !c.has(3)) return;
@@ -84,7 +84,7 @@ void keep_aspect_ratio(const Context& c, std::vector<Axis>& axes) {
   }
 }
 
-/// Sets the regions of interest. The input has the starts for all axes, then the ends.
+/// Sets the regions of interest. Input `roi` holds the starts of all axes, then the ends.
 void set_regions(const Context& c, const Options& options, std::vector<Axis>& axes) {
   if (options.coordinates != "tf_crop_and_resize") return;
   const Tensor& roi = c.constant(1);
@@ -96,7 +96,7 @@ void set_regions(const Context& c, const Options& options, std::vector<Axis>& ax
   }
 }
 
-/// Returns the input coordinate of output element i.
+/// Returns the input coordinate of output element i, by coordinate_transformation_mode `mode`.
 double coordinate(const Context& c, const Axis& a, const std::string& mode, int64_t i) {
   const auto x = static_cast<double>(i), in = static_cast<double>(a.in);
   const double out = a.scale * in;  // fractional output extent
@@ -114,7 +114,7 @@ double coordinate(const Context& c, const Axis& a, const std::string& mode, int6
          (out == 1 ? extent * (in - 1) / 2 : x * extent * (in - 1) / (out - 1));
 }
 
-/// The element before a coordinate, and the distance from it to the coordinate, in (0, 1].
+/// The last element before a coordinate, and its distance to the coordinate, in (0, 1].
 struct Neighbour {
   int64_t index;
   double ratio;
@@ -134,7 +134,7 @@ int64_t nearest(double coordinate, const std::string& rounding) {
   return after ? index + 1 : index;
 }
 
-/// Interpolation coefficient at distance x (Keys, "Cubic convolution interpolation", 1981).
+/// Weight of cubic interpolation at distance x (Keys, "Cubic convolution interpolation", 1981).
 double cubic(double x, double a) {
   x = std::abs(x);
   if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
@@ -143,8 +143,8 @@ double cubic(double x, double a) {
 
 double linear(double x) { return std::max(1 - std::abs(x), 0.0); }
 
-/// Returns the coefficients of the input elements for the output element at coordinate `at`.
-/// Elements outside the input are clamped to its ends, or ignored with exclude_outside. With
+/// Returns the interpolation weights of all input elements for the output element at coordinate
+/// `at`. Indices outside the input are clamped to its ends, or ignored with exclude_outside. With
 /// antialias, downscaling widens the filter.
 std::vector<double> coefficients(const Axis& a, const Options& options, double at) {
   const double scale = options.antialias ? std::min(a.scale, 1.0) : 1.0;

@@ -9,7 +9,7 @@
 namespace fluid::onnx {
 namespace {
 
-/// A 0 in the shape keeps the extent of the input, unless `allowzero` is set.
+/// A 0 in the requested shape means the input's extent, unless `allowzero` is set.
 Operands reshaped(const Context& c) {
   const Value x = c.in(0);
   const std::vector<int64_t> wanted = c.arity() > 1 ? c.integers(1) : c.list("shape");
@@ -67,7 +67,7 @@ Operands sliced(const Context& c) {
   return {slice(c.in(0), attrs)};
 }
 
-/// Pads x along an axis with elements from the opposite end.
+/// Pads x along an axis with elements from the opposite end (mode `wrap`).
 Value wrapped(Value x, int64_t axis, int64_t low, int64_t high) {
   Values parts;
   const Ints axes = {axis};
@@ -79,7 +79,7 @@ Value wrapped(Value x, int64_t axis, int64_t low, int64_t high) {
   return parts.size() == 1 ? x : concat(parts, {.axis = axis});
 }
 
-/// Removes the elements that negative padding crops, and sets that padding to 0.
+/// Crops x where the padding is negative, and sets negative padding to 0.
 Value cropped(Value x, Ints& low, Ints& high) {
   Ints starts, stops, axes;
   for (size_t d = 0; d < low.size(); ++d) {
@@ -132,14 +132,14 @@ Operands centred(const Context& c) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto d = static_cast<size_t>(from_front(axes[i], rank));
     const int64_t more = wanted.at(i) - extent(c, x, axes[i]);
-    low.at(d) = more / 2;  // truncates, so that the odd element is at the end
+    low.at(d) = more / 2;  // rounds towards 0, so that the odd element is at the end
     high.at(d) = more - low[d];
   }
   const Value inner = cropped(x, low, high);
   return {pad(inner, {.low = low, .high = high})};
 }
 
-/// Broadcasts in both directions: an extent of 1 in the given shape keeps the input's extent.
+/// Bidirectional broadcast: an extent of 1 in the requested shape keeps the input's extent.
 Operands expanded(const Context& c) {
   const Value x = c.in(0);
   const std::vector<int64_t> wanted = c.integers(1);
@@ -171,7 +171,8 @@ Operands triangular(const Context& c) {
                                 : tril(x, {.diagonal = diagonal})};
 }
 
-/// Rearranges [N, C b b, H, W] to [N, C, H b, W b]. In mode DCR, dimension 1 is [b, b, C].
+/// Rearranges [N, C b b, H, W] to [N, C, H b, W b]. Dimension 1 is laid out as [b, b, C] in mode
+/// DCR, and as [C, b, b] in mode CRD.
 Operands depth_to_space(const Context& c) {
   const Value x = c.in(0);
   const int64_t b = c.integer("blocksize", 1), channels = extent(c, x, 1) / (b * b),

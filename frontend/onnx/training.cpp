@@ -1,6 +1,6 @@
 // Operators of domain ai.onnx.preview.training. Inputs of the optimizers: the learning rate R, the
-// number of updates T, then all tensors, all gradients, and all states of each kind. Outputs: the
-// tensors and states.
+// update count T, then all tensors, all gradients, and all states of each kind. Outputs: the
+// updated tensors, then the updated states.
 
 #include <cmath>
 
@@ -10,8 +10,8 @@
 namespace fluid::onnx {
 namespace {
 
-/// Updates one tensor. Returns the new value, then the new states. `g` includes the gradient of
-/// norm_coefficient / 2 |x|^2.
+/// Updates one tensor. Returns the new value, then the new states. The gradient `g` includes L2
+/// regularization by norm_coefficient.
 using Update = std::function<Values(Value x, Value g, const Values& states)>;
 
 Operands updated(const Context& c, size_t states, const Update& update) {
@@ -43,7 +43,7 @@ Operands adagrad(const Context& c) {
   });
 }
 
-/// Applies bias correction from the second update on.
+/// Applies Adam's bias correction if T > 0, that is, from the second update on.
 Operands adam(const Context& c) {
   const double alpha = c.number("alpha", 0.9), beta = c.number("beta", 0.999);
   return updated(c, 2, [&](Value x, Value g, const Values& states) {

@@ -12,7 +12,7 @@ namespace {
 
 using List = std::vector<int64_t>;
 
-/// Returns the name of the op for x's spatial dimensions: "conv2d" for "conv" and two. Throws
+/// Returns the op's name with a suffix for the spatial dimensions of x, such as "conv2d". Throws
 /// NotMapped unless x has 1 to 3 spatial dimensions.
 std::string spatial_op(const Context& c, const std::string& op, Value x) {
   const int64_t dims = x.shape().rank() - 2;
@@ -57,9 +57,9 @@ Operands convolved(const Context& c) {
   return with_bias(c, record(c.graph(), spatial_op(c, "conv", x), {x, filter}, attrs, c.loc())[0]);
 }
 
-/// Sets the padding from the result's extent y, given by auto_pad or output_shape: total padding =
-/// stride (x - 1) + output_padding + dilation (k - 1) + 1 - y. The larger half is before the
-/// elements, or after them for SAME_UPPER. Negative padding becomes output_padding.
+/// Sets the padding of a transposed convolution whose output extent y is given by auto_pad or
+/// output_shape: total padding = stride (x - 1) + dilation (k - 1) + 1 - y. The larger half is at
+/// the start, or at the end for SAME_UPPER. Negative padding becomes output_padding.
 void pad_transposed(const Context& c, Value x, const List& kernel, Attrs& attrs) {
   const std::string automatic = c.text("auto_pad", "NOTSET");
   const List shape = c.list("output_shape");
@@ -93,7 +93,6 @@ Operands convolved_transposed(const Context& c) {
   return with_bias(c, record(c.graph(), op, {x, filter}, attrs, c.loc())[0]);
 }
 
-/// Returns the attributes of a pooling op.
 Attrs pool_attrs(const Context& c, Value x) {
   const List kernel = c.list("kernel_shape");
   Attrs attrs = window_of(c, x, kernel);
@@ -102,8 +101,8 @@ Attrs pool_attrs(const Context& c, Value x) {
   return attrs;
 }
 
-/// For each max pooling window, returns the index of its maximum in the whole input. `position`:
-/// the index within the window. The spatial dimensions are row-major, or column-major with
+/// Returns the argmax indices of max pooling into the whole flattened input. `position`: the argmax
+/// indices within the windows. The spatial dimensions are row-major, or column-major with
 /// storage_order 1.
 Value indices_of(const Context& c, Value x, Value position, const Attrs& attrs) {
   const List in = extents(c, x), out = extents(c, position);
@@ -171,7 +170,7 @@ Operands lp_pooled(const Context& c) {
   return {record(c.graph(), "lp_pool", {x}, attrs, c.loc())[0]};
 }
 
-/// Col2Im: sums columns into the windows of images.
+/// Col2Im, like torch.nn.functional.fold: adds columns to the image windows that they represent.
 Operands folded(const Context& c) {
   const List image = c.integers(1), block = c.integers(2);
   if (image.size() != 2) c.not_mapped(std::to_string(image.size()) + " spatial dimensions, not 2");

@@ -20,8 +20,8 @@ namespace {
 /// Maximum number of pre-tokens whose ids encode() caches.
 constexpr size_t kMaxRemembered = 1 << 18;
 
-/// Returns the characters by which GPT-2 represents the 256 bytes. Printable bytes represent
-/// themselves.
+/// Returns GPT-2's bytes_to_unicode() table: for each of the 256 bytes, the printable character
+/// that represents it, in UTF-8.
 std::array<std::string, 256> byte_characters() {
   std::array<std::string, 256> characters;
   char32_t next = 256;
@@ -32,7 +32,7 @@ std::array<std::string, 256> byte_characters() {
   return characters;
 }
 
-/// Calls `use` with each line of `text` that is not empty, and with its number, from 1.
+/// Calls `use(line, line_number)` for each nonempty line of `text`. Line numbers start at 1.
 template <class Use>
 void for_each_line(std::string_view text, Use use) {
   for (int64_t number = 1; !text.empty(); ++number) {
@@ -43,7 +43,7 @@ void for_each_line(std::string_view text, Use use) {
   }
 }
 
-/// The two words of a line; both are empty if it does not consist of two words and a space.
+/// Splits a line of two words separated by one space. Returns two empty strings for other lines.
 std::pair<std::string_view, std::string_view> words_of(std::string_view line) {
   const size_t space = line.find(' ');
   if (space == 0 || space == std::string_view::npos || space + 1 == line.size() ||
@@ -53,7 +53,7 @@ std::pair<std::string_view, std::string_view> words_of(std::string_view line) {
   return {line.substr(0, space), line.substr(space + 1)};
 }
 
-/// Decodes base64 (RFC 4648, with padding). Returns "" for other text.
+/// Decodes base64 (RFC 4648, with padding). Returns "" if `text` is not base64.
 std::string from_base64(std::string_view text) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -135,7 +135,7 @@ void Bpe::read_ranks() {
   });
 }
 
-/// Sets the merges: all pairs of tokens that form a token.
+/// Sets merges_ to all pairs of tokens whose concatenation is a token.
 void Bpe::derive_merges() {
   for (const auto& [token, id] : ids_) {
     for (size_t cut = 1; cut < token.size(); ++cut) {
@@ -146,14 +146,14 @@ void Bpe::derive_merges() {
   }
 }
 
-/// Returns the token ids of a pre-token. Repeatedly merges the pair with the lowest rank, the
-/// leftmost one if there are several, until no pair has a merge.
+/// Returns the token ids of a pre-token. Repeatedly merges the adjacent pair of the lowest rank,
+/// leftmost first, until no adjacent pair is in merges_.
 std::vector<int32_t> Bpe::merge(std::string_view pre_token) const {
   constexpr size_t kNone = std::numeric_limits<size_t>::max();
   struct Symbol {
     int32_t id = 0;
     size_t before = 0, after = 0;
-    bool merged = false;  // whether this symbol is part of the symbol before it
+    bool merged = false;  // whether this symbol was merged into the symbol to its left
   };
   struct Candidate {
     int32_t rank = 0;

@@ -12,23 +12,25 @@
 
 namespace fluid {
 
-/// A byte-level BPE (Sennrich et al. 2016, Radford et al. 2019).
+/// A byte-level BPE tokenizer (Sennrich et al. 2016, Radford et al. 2019).
 class Bpe {
  public:
-  /// Reads the files of Hugging Face in a directory: `vocab.json` holds the token ids, and
-  /// `merges.txt` the merges in the order of their ranks. Text is split by PreTokens::gpt2. Throws
-  /// UserError, which names the file, if a file is missing or damaged, or if a byte or a merge has
-  /// no token.
+  /// Reads a Hugging Face tokenizer from a directory: the token ids from `vocab.json`, and the
+  /// merges, sorted by rank, from `merges.txt`. Splits text by PreTokens::gpt2. Throws UserError
+  /// that names the file if a file is missing or damaged, or if the vocabulary lacks a byte or the
+  /// result of a merge.
   explicit Bpe(const std::string& directory);
-  /// Reads a file of tiktoken. A line holds a token in base64 and its rank, which is also its id.
-  /// Two tokens merge if the file has the token that they form. Throws UserError, which names the
-  /// line, if the file is damaged, or if a byte has no token.
+  /// Reads a tiktoken file. Each line holds a token in base64 and its rank, which is also its id.
+  /// Two tokens can merge if their concatenation is a token. Throws UserError if the file is
+  /// damaged (the message names the line) or lacks the token of a byte.
   Bpe(const std::string& file, PreTokens pattern);
 
-  /// Returns the id of a token, spelled as in vocab.json. Throws UserError if there is none.
+  /// Returns the id of a token, spelled as in vocab.json, or as raw bytes for a tiktoken file.
+  /// Throws UserError if the vocabulary lacks the token.
   int32_t id(const std::string& token) const;
   /// Appends the token ids of `text`. Does not recognize special tokens. If `text` is not UTF-8,
-  /// throws UserError "<source_name>: ..." with the byte offset. `first_byte`: offset of `text`.
+  /// throws UserError "<source_name>: ..." with the byte offset. `first_byte`: offset of `text` in
+  /// its source, for this message.
   void encode(std::string_view text, const std::string& source_name, std::vector<int32_t>& ids,
               int64_t first_byte = 0) const;
 
@@ -46,10 +48,10 @@ class Bpe {
 
   std::string vocabulary_path_;
   PreTokens pattern_ = PreTokens::gpt2;
-  bool keeps_tokens_ = false;  // whether a pre-token that is a token is encoded without merges
-  std::unordered_map<std::string, int32_t> ids_;  // key: bytes, or their spelling in vocab.json
+  bool keeps_tokens_ = false;  // Hugging Face's ignore_merges: pre-tokens in ids_ skip the merges
+  std::unordered_map<std::string, int32_t> ids_;  // key: raw bytes, or the spelling in vocab.json
   std::array<int32_t, 256> byte_ids_ = {};
-  std::unordered_map<uint64_t, Merge> merges_;  // key: the token ids of the pair
+  std::unordered_map<uint64_t, Merge> merges_;  // key: pair_of() the two token ids
 };
 
 }  // namespace fluid

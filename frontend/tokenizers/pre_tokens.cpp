@@ -11,15 +11,15 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kContractions = {"'s", "'t",  "'re", "'ve",
                                                            "'m", "'ll", "'d"};
-constexpr std::string_view kLongS = "'\u017F";  // is 's where case is ignored
+constexpr std::string_view kLongS = "'\u017F";  // long s: matches 's if case is ignored
 
 /// A run of code points of one class.
 struct Run {
-  size_t end = 0, last = 0;  ///< its end, and the start of its last code point
+  size_t end = 0, last = 0;  ///< byte offsets of the run's end and of its last code point
 };
 
-/// Returns the run of code points of class `wanted`, at most `most`, that starts at byte `at`.
-/// Bytes that are not UTF-8 end the run.
+/// Returns the longest run of at most `most` code points of class `wanted` that starts at byte
+/// `at`. Bytes that are not UTF-8 end the run.
 Run run_of(std::string_view text, size_t at, CharClass wanted,
            int most = std::numeric_limits<int>::max()) {
   Run run{at, at};
@@ -32,8 +32,8 @@ Run run_of(std::string_view text, size_t at, CharClass wanted,
   return run;
 }
 
-/// Returns the end of the white space `run`, without its last code point if a word follows, which
-/// takes this one.
+/// Returns the end of the match of \s+(?!\S)|\s+ in the whitespace `run`. If text follows a run of
+/// several code points, the match leaves the last one to the next pre-token.
 size_t end_of_space(std::string_view text, size_t at, const Run& run) {
   return run.end < text.size() && run.last > at ? run.last : run.end;
 }
@@ -41,7 +41,8 @@ size_t end_of_space(std::string_view text, size_t at, const Run& run) {
 char lower_case(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 char same_case(char c) { return c; }
 
-/// Returns the length of the contraction, such as 's, at byte `at`; 0: none.
+/// Returns the length in bytes of the contraction, such as 's, at byte `at`, or 0 if there is none.
+/// `convert` is applied to each character before the comparison.
 size_t contraction_length(std::string_view text, size_t at, char (*convert)(char)) {
   for (const std::string_view contraction : kContractions) {
     const std::string_view found = text.substr(at, contraction.size());

@@ -5,8 +5,8 @@
 
 namespace fluid {
 
-/// The pattern by which a byte-level BPE splits text. It encodes each match, a pre-token, by
-/// itself.
+/// The regular expression by which a byte-level BPE tokenizer splits text into pre-tokens. Each
+/// pre-token is encoded independently.
 enum class PreTokens {
   /// The pattern of GPT-2, r50k_base and p50k_base:
   /// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
@@ -17,8 +17,8 @@ enum class PreTokens {
   cl100k
 };
 
-/// Returns the length in bytes of the pre-token that starts at byte `at` of `text`; 0 if the
-/// pre-token is not UTF-8.
+/// Returns the length in bytes of the pre-token that starts at byte `at` of `text`, or 0 if the
+/// bytes at `at` are not UTF-8.
 size_t pre_token_length(PreTokens pattern, std::string_view text, size_t at);
 
 }  // namespace fluid

@@ -17,7 +17,7 @@ CharClass class_of(char32_t code_point);
 /// UTF-8, returns false and does not change `at`.
 bool next_code_point(std::string_view text, size_t& at, char32_t& code_point);
 
-/// Returns a code point below 0x800 as UTF-8.
+/// Encodes a code point below 0x800 as UTF-8.
 std::string utf8_of(char32_t code_point);
 
 }  // namespace fluid

@@ -12,11 +12,11 @@ int64_t nonnegative_axis(const InferCtx& c, const Shape& shape);
 /// Like nonnegative_axis(c, shape), for an op whose attributes are known to be valid.
 int64_t nonnegative_axis(const Attrs& attrs, const Shape& shape);
 
-/// Throws UserError (by c.fail()) unless `index` is an integer tensor of x's rank whose other
-/// extents, besides `axis`, are at most those of x. The batch dimension must be the same.
+/// Throws UserError (by c.fail()) unless `index` is an integer tensor with x's rank and batch
+/// dimension, whose extents along axes other than `axis` are at most x's.
 void require_index_along(const InferCtx& c, const Type& x, const Type& index, int64_t axis);
 
-/// Whether `index` has the extents of `x` besides `axis`.
+/// Whether `index` and `x` have equal extents except along `axis`.
 bool covers_besides(const Shape& index, const Shape& x, int64_t axis);
 
 }  // namespace fluid

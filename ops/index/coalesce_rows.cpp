@@ -27,8 +27,8 @@ std::vector<Type> infer_coalesce_rows(const InferCtx& c) {
   return {index, Type{updates.dtype, {n, updates.shape[1]}, {}}};
 }
 
-/// Writes the kernel. Block b processes the rows r with r % blocks == b. It sorts the positions of
-/// these rows in the index, then sums the updates of each row.
+/// Writes the kernel. Block b computes the sums of the table rows r with r % blocks == b: it sorts
+/// the positions of these rows in the index by row, then sums the updates of each row.
 class CoalesceRows {
  public:
   explicit CoalesceRows(const LoopsCtx& c)
@@ -57,7 +57,7 @@ class CoalesceRows {
         return k_.let(scalar::mod(parity, two()) * count_ + start);
       };
       const Expr sorted = half(passes);
-      const Expr ends = half(passes + one());  // the half of positions_ that is free after the sort
+      const Expr ends = half(passes + one());  // the other half of the double buffer positions_
       find_ends_of_runs(sorted, ends, size);
       sum_runs(sorted, ends, size);
     });
@@ -69,7 +69,7 @@ class CoalesceRows {
   static Expr one() { return Expr::index(1); }
   static Expr two() { return Expr::index(2); }
 
-  /// The row that the index at position `n` addresses; -1 if the index is out of range.
+  /// The row that the index contains at position `n`; -1 if this row is out of range.
   Expr key(const Expr& n) {
     const Expr row = k_.let(k_.load(k_.operand(0), n));
     const Expr in_range = scalar::logical_and(scalar::compare(ScalarOp::ge, row, zero()),
@@ -78,8 +78,8 @@ class CoalesceRows {
   }
   Expr block_of(const Expr& key) const { return scalar::mod(key, Expr::index(blocks_)); }
 
-  /// Number of positions that belong to earlier blocks: the block's first slot in the scratch
-  /// buffers.
+  /// Returns the block's first slot in the scratch buffers: the number of index positions whose
+  /// rows belong to earlier blocks.
   Expr first_slot_of(const Expr& block) {
     const auto earlier = k_.lane_accumulators(i64);
     k_.vector_loop(zero(), count_, [&](const Expr& n) {
@@ -114,8 +114,8 @@ class CoalesceRows {
     return bits;
   }
 
-  /// Merge sort by row. Equal rows keep their order. Each pass moves the elements from one half of
-  /// the scratch buffers to the other.
+  /// Stable merge sort by row. Each pass moves the elements from one half of the scratch buffers to
+  /// the other.
   void sort(const Expr& start, const Expr& size, const Expr& passes) {
     const auto widths = k_.accumulators(i64, Combine::prod);
     k_.loop(zero(), passes, [&](const Expr& pass) {
@@ -194,7 +194,7 @@ class CoalesceRows {
     });
   }
 
-  /// Element `i` of the update for the row `indices[position]`.
+  /// Element `i` of the update for index[position], times its weight if there are weights.
   Expr update(const Expr& position, const Expr& i) {
     const Expr element =
         k_.load(k_.operand(1), scalar::floordiv(position, per_update_) * width_ + i);
@@ -207,7 +207,7 @@ class CoalesceRows {
   Expr rows_, width_;
   Expr count_;       ///< number of indices
   Expr per_update_;  ///< number of indices per update
-  /// Rows, and positions in operand 0. Each buffer has two halves of count_ elements.
+  /// Rows, and their positions in operand 0. Both are double buffers of 2 * count_ elements.
   KernelWriter::Array keys_, positions_;
 };
 

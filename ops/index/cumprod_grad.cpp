@@ -44,7 +44,7 @@ kir::Kernel cumprod_grad_kernel(const LoopsCtx& c) {
 }
 
 /// Differentiates dx = before * after; see cumprod_grad_kernel(). `after` is a linear recurrence
-/// from the last element to the first, so its adjoint is one from the first to the last.
+/// from the last element to the first, so its adjoint is a recurrence from the first to the last.
 Values cumprod_second_grad(const GradCtx& c) {
   const Value dy = c.in(0), x = c.in(1), ddx = c.dout(0);
   const auto axis = c.attr<int64_t>("axis");

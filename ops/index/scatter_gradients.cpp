@@ -5,8 +5,8 @@
 namespace fluid {
 namespace {
 
-/// Gradients of a scatter by minimum or maximum. The gradient of a result element is divided evenly
-/// among the elements of x and updates that equal it.
+/// Gradients of a scatter with reduction "min" or "max". The gradient of a result element is
+/// divided evenly among the elements of x and updates that equal it.
 Values extremum_gradients(const GradCtx& c, const ScatterFunctions& f) {
   const Value x = c.in(0), updates = c.in(2), y = c.out(0);
   const Value one = scalar_like(x, 1), zero = scalar_like(x, 0);
@@ -16,9 +16,9 @@ Values extremum_gradients(const GradCtx& c, const ScatterFunctions& f) {
   return {x_hit * share, {}, update_hit * f.gather(share)};
 }
 
-/// Gradients of a scatter by product. The gradient of a factor is dy times the product of the other
-/// factors, so it is 0 if another factor is 0. `others`: dy times the product of the nonzero
-/// factors. `zeros`: number of zero factors.
+/// Gradients of a scatter with reduction "mul". The gradient of a factor is dy times the product of
+/// the other factors, so it is 0 if another factor is 0. `others`: dy times the product of the
+/// nonzero factors. `zeros`: number of zero factors.
 Values product_gradients(const GradCtx& c, const ScatterFunctions& f) {
   const Value x = c.in(0), updates = c.in(2), dy = c.dout(0);
   const Value one = scalar_like(x, 1), zero = scalar_like(x, 0);

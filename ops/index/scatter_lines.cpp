@@ -11,14 +11,14 @@ Expr clamped(const Expr& index, const Expr& extent) {
   return scalar::max(Expr::index(0), scalar::min(index, extent - Expr::index(1)));
 }
 
-/// The part of the index and the updates that belongs to a line of the result.
+/// Locates the elements of the index (and of the updates) that belong to one line of the result.
 struct LineOfIndex {
-  Expr first;    ///< offset of its first element
-  Expr covered;  ///< whether the index has such a line; null: it has every line
+  Expr first;    ///< offset of the first of these elements
+  Expr covered;  ///< whether the index has elements for this line; null: true
 };
 
-/// `line`: number of the line in a tensor of shape `x`. Line numbers count the elements of x
-/// without `axis`.
+/// `line` is the index of a line along `axis` in a tensor of shape `x`, in row-major order of the
+/// other dimensions.
 LineOfIndex line_of_index(const LoopsCtx& c, const Shape& index, const Shape& x, int64_t axis,
                           const Expr& line) {
   const auto at = static_cast<size_t>(axis);

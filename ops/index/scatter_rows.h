@@ -9,10 +9,10 @@ struct RowScatter {
   Dim outer, inner, count;
   int64_t rows = 0;
   std::string reduce;  ///< see is_scatter_reduction()
-  /// Returns the index (i64) of the row in `outer` to which update `n` is applied. If the index is
+  /// Returns the row index (i64) to which update `n` of outer index `outer` is applied. If it is
   /// not in [0, rows), the update is dropped.
   std::function<Expr(const Expr& outer, const Expr& n)> row;
-  /// Element at `offset` before the updates; null: 0.
+  /// Returns the element at `offset` before the updates; null: all elements are 0.
   std::function<Expr(const Expr& offset)> initial;
   /// Returns element `i` of the update at `position` = outer * count + n.
   std::function<Expr(const Expr& position, const Expr& i)> update;

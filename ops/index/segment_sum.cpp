@@ -5,7 +5,7 @@
 namespace fluid {
 namespace {
 
-/// Returns the shape of a slice of x. Each slice has one id.
+/// Returns the shape of a slice of x. Each slice has one segment id.
 Shape slice_shape(const Shape& x, const Shape& ids) {
   return Shape(x.begin() + ids.rank(), x.end());
 }
@@ -24,7 +24,7 @@ std::vector<Type> infer_segment_sum(const InferCtx& c) {
   return {Type{x.dtype, shape, {}}};
 }
 
-/// Slices that the forward op drops have gradient 0.
+/// Slices whose segment id is out of range are dropped by the forward op, and have gradient 0.
 Values segment_sum_grad(const GradCtx& c) {
   const Value dy = c.dout(0), ids = cast(c.in(1), i64);
   const int64_t segments = c.attr<int64_t>("segments");

@@ -5,7 +5,7 @@
 namespace fluid {
 
 /// Returns attribute "axis" as a non-negative index. Throws UserError (by c.fail()) unless operand
-/// 0 is a numeric tensor that sort accepts.
+/// 0 is a numeric tensor with fewer than 2^31 elements along "axis".
 int64_t require_sortable(const InferCtx& c);
 
 /// Type inference of an op that returns the first elements in sorted order along "axis", and their

@@ -4,7 +4,7 @@
 namespace fluid {
 namespace {
 
-/// Lower bound of the logarithms, as in PyTorch, so that the loss is finite.
+/// Lower bound of log(x) and log(1 - x), as in PyTorch, so that the loss is finite.
 constexpr double kLeastLog = -100;
 constexpr double kLeastVariance = 1e-12;  // lower bound of the divisor x * (1 - x)
 

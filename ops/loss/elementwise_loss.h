@@ -30,7 +30,8 @@ void require_equal_float_types(const InferCtx& c);
 void require_positive(const InferCtx& c, std::string_view name);
 void require_not_negative(const InferCtx& c, std::string_view name);
 
-/// Returns log(1 + exp(-x)), computed without overflow: the cross-entropy of sigmoid(x) and 1.
+/// Returns log(1 + exp(-x)), computed without overflow: the cross-entropy of sigmoid(x) and the
+/// target 1.
 Value softplus_of_negative(Value x);
 
 }  // namespace fluid

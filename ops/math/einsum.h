@@ -32,7 +32,7 @@ EinsumSpec einsum_spec(const std::string& equation, const std::vector<Shape>& sh
 /// Like the function above, for an op that has already been checked.
 EinsumSpec einsum_spec(const std::string& equation, const Values& operands);
 
-/// A tensor with one letter per dimension.
+/// A tensor whose dimensions are labeled with einsum letters.
 struct LabeledValue {
   Value value;
   std::string labels;

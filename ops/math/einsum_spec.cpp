@@ -22,7 +22,7 @@ std::vector<std::string> split_terms(const std::string& list) {
   return terms;
 }
 
-/// Returns the number of letters of a term, without its ellipsis.
+/// Returns the number of letters of a term (the subscripts of one operand), without its ellipsis.
 size_t letters_of(const std::string& term) {
   return term.size() - (term.find(kEllipsis) == std::string::npos ? 0 : kEllipsis.size());
 }

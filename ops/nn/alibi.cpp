@@ -5,7 +5,7 @@
 namespace fluid {
 namespace {
 
-/// Slope of a head. For H = 2^n heads, the slopes are 2^(-8 (h + 1) / H). Otherwise, P =
+/// ALiBi slope of head h. For H = 2^n heads, the slopes are 2^(-8 (h + 1) / H). Otherwise, let P =
 /// 2^floor(log2 H). The first P heads have the slopes for P heads; the other heads have every
 /// second slope for 2 P heads.
 Expr alibi_slope(const Expr& head, int64_t heads, DType dtype) {

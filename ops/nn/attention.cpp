@@ -5,13 +5,14 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kAttentionMask = 3;  // operand number of the optional mask
+constexpr size_t kAttentionMask = 3;  // operand index of the optional mask
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Rows of the statistics of a tile of queries. kMaximum: running maximum of the scores. kShift:
-/// kMaximum, or 0 if kMaximum is -inf. kSum: running sum of exp(score - kShift). kCorrection:
-/// factor that rescales the sums over the earlier keys to the new kShift.
+/// Rows of the tile that holds the softmax statistics of a tile of queries. kMaximum: running
+/// maximum of the scores. kShift: kMaximum, or 0 if kMaximum is -inf. kSum: running sum of
+/// exp(score - kShift). kCorrection: factor that rescales the sums over the earlier keys to the new
+/// kShift.
 enum Statistic : int64_t { kMaximum, kSum, kShift, kCorrection, kStatistics };
 
 kir::Kernel attention_kernel(const LoopsCtx& c) {
@@ -21,7 +22,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
   AttentionTiles tiles(k, c, shape, kAttentionMask, AttentionOwner::query);
   const DType dtype = tiles.dtype();
   const auto key = k.operand(1), value = k.operand(2);
-  // On a GPU several threads divide the keys of a tile among themselves.
+  // On a GPU, the keys of a tile are distributed over several threads.
   const int64_t parts = c.device() == KernelDevice::cpu ? 1 : 4;
   const auto query_tile = tiles.tile_per_strip(depth);        // [D, queries]
   const auto scores = tiles.tile(AttentionTiles::kTileRows);  // [keys, queries]

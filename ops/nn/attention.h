@@ -26,7 +26,7 @@ void require_attention_mask(const InferCtx& c, const Type& mask, const Type& q, 
 /// Throws UserError (by c.fail()) unless the attribute "dropout" is a probability.
 void require_attention_dropout(const InferCtx& c);
 /// Throws UserError (by c.fail()) unless the attribute "dropout" is a probability, and operand
-/// number `random_key`, if present, is i64[4]. Without a random key, "dropout" must be 0.
+/// `random_key`, if present, is i64[4]. Without a random key, "dropout" must be 0.
 void require_random_key(const InferCtx& c, size_t random_key);
 
 /// Definitions of attributes "causal" and "scale".
@@ -40,15 +40,16 @@ std::vector<PortDef> with_attention_options(std::vector<PortDef> inputs);
 double attention_scale(const Attrs& attrs, int64_t depth);
 
 /// Cost of an attention kernel, or of an op that expands into one. For each pair of a query and a
-/// key that the query may attend to, the kernel computes `depth_products` products of depth D and
-/// `value_depth_products` products of depth E.
+/// key that the query may attend to, the kernel computes `depth_products` * D +
+/// `value_depth_products` * E multiply-adds.
 Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int depth_products,
                     int value_depth_products);
 
-/// Type of the softmax statistics: [B, H, T] in q's compute dtype.
+/// Type of the logsumexp of the scores: [B, H, T] in q's compute dtype.
 Type attention_statistics_type(const Type& q);
 
-/// The dimension that the blocks of an attention kernel divide among themselves.
+/// The dimension over which an attention kernel is parallelized: each block owns some queries, or
+/// some keys.
 enum class AttentionOwner : uint8_t { query, key };
 
 /// Writes code that the attention kernels share: tiles in scratch memory, and products of tiles. A
@@ -58,7 +59,7 @@ enum class AttentionOwner : uint8_t { query, key };
 class AttentionTiles {
  public:
   static constexpr int64_t kTileRows = 64;  ///< rows of a tile of scores
-  /// Maximum number of rows of a product that are summed in registers at once.
+  /// Maximum number of rows of the register tile of a matrix product.
   static constexpr int64_t kRows = 8;
 
   using RowLane = std::function<void(const Expr& row, const Expr& lane)>;
@@ -73,7 +74,7 @@ class AttentionTiles {
     bool per_strip = false;
   };
 
-  /// `options` is the operand number of the optional mask. The optional random key follows it.
+  /// `options` is the operand index of the optional mask. The optional random key follows the mask.
   AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
                  size_t options, AttentionOwner owner);
 
@@ -104,8 +105,8 @@ class AttentionTiles {
   void for_each_tile(const Expr& first,
                      const std::function<void(const Expr& first_lane, const Expr& first_row,
                                               const Expr& count)>& body);
-  /// Writes a loop over [0, rows) x [0, lanes). On a GPU, both dimensions are divided among the
-  /// threads of a team.
+  /// Writes a loop over [0, rows) x [0, lanes). On a GPU, the iterations of both dimensions are
+  /// distributed over the threads that run the block.
   void for_each_lane(const Expr& rows, int64_t lanes, const RowLane& body);
 
   /// Returns the condition that `index`, the query or key of a lane, is below the extent. Null if
@@ -114,12 +115,13 @@ class AttentionTiles {
   /// Returns the row index `index`, clamped to `extent` - 1.
   static Expr clamped_row(const Expr& index, int64_t extent);
 
-  /// Copies the rows of `operand` [heads, owned extent, depth] from `first` on to the lanes of
-  /// `tile` [depth, lanes()].
+  /// Copies the rows of `operand` [heads, queries or keys, depth], from row `first` of `head` on,
+  /// to the lanes of `tile` [depth, lanes()].
   void load_transposed(const Tile& tile, size_t operand, const Expr& head, const Expr& first,
                        int64_t depth);
-  /// Copies the lanes of `tile` [depth, lanes()] to the rows of `result` [heads, owned extent,
-  /// depth] from `first` on. `finish` maps an element and its lane to the stored value.
+  /// Copies the lanes of `tile` [depth, lanes()] to the rows of `result` [heads, queries or keys,
+  /// depth], from row `first` of `head` on. `finish` maps an element and its lane to the stored
+  /// value.
   void store_transposed(const Tile& tile, const KernelWriter::Array& result, const Expr& head,
                         const Expr& first, int64_t depth, const Element& finish = nullptr);
 
@@ -163,11 +165,11 @@ class AttentionTiles {
   /// lanes() is columns_ * half_. An iteration of a matrix product computes columns_ lanes:
   /// l, l + half_, l + 2 * half_, ...
   int64_t half_, columns_;
-  /// Numbers of rows and columns of a product that are accumulated in registers at once.
+  /// Numbers of rows and columns of the register tile of a matrix product.
   int64_t register_rows_, register_columns_;
   int64_t strips_;  ///< strips of a block
   Expr block_, strip_;
-  /// Elements of the random key, and the number of heads before the first sample of the batch.
+  /// Elements of the random key, and the number of heads before the batch in the global batch.
   Expr seed_, run_, stream_, first_head_;
 };
 

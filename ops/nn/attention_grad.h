@@ -8,15 +8,16 @@ namespace fluid {
 struct AttentionGradOperands {
   static constexpr int kQuery = 0, kKey = 1, kValue = 2, kOutputGradient = 3, kLogsumexp = 4,
                        kDelta = 5;
-  static constexpr int kOptions = 6;  ///< the optional mask; the optional random key follows it
+  static constexpr int kOptions = 6;  ///< the mask, then the random key; both are optional
 };
 /// Definitions of the operands of the gradient ops of attention.
 std::vector<PortDef> attention_grad_inputs();
 /// Throws UserError (by c.fail()) unless the operands have matching types.
 void require_attention_grad_operands(const InferCtx& c);
-/// Returns the gradients of the operands of a gradient op of attention, given the gradients of dq,
-/// dk and dv. Null: the op has no such result, or its gradient is 0. Stores the scores as a whole:
-/// [B, H, T, S]. The mask gets no gradient. Throws UserError if the op drops weights.
+/// Second derivatives of attention. Returns the gradients of the operands of a gradient op, given
+/// the gradients of its results dq, dk and dv. A gradient is null if it is 0 or if the op has no
+/// such result. Materializes the scores [B, H, T, S]. The mask gets no gradient. Throws UserError
+/// if the op has dropout.
 Values attention_second_gradients(const GradCtx& c, Value ddq, Value ddk, Value ddv);
 
 /// The softmax weights p and the score gradients ds of a tile of queries and a tile of keys:
@@ -43,7 +44,7 @@ class AttentionGradTiles {
   }
   /// Adds a matrix product to `sums` [depth, lanes()]. Element (d, lane) of the product is the sum
   /// of a[head, first_row + i, d] * b(i, lane) over i in [0, count). a [heads, extent, depth] is
-  /// operand number `operand`.
+  /// the operand with index `operand`.
   void add_product(const AttentionTiles::Tile& sums, size_t operand, int64_t depth,
                    const Expr& head, const Expr& first_row, const Expr& count,
                    const AttentionTiles::Element& b);
@@ -62,7 +63,7 @@ class AttentionGradTiles {
   AttentionShape shape_;
   AttentionTiles tiles_;
   double scale_;
-  AttentionTiles::Tile depth_tile_, value_tile_;  ///< the loaded lanes, of depths D and E
+  AttentionTiles::Tile depth_tile_, value_tile_;  ///< q or k [D, lanes()]; dy or v [E, lanes()]
   AttentionTiles::Tile weights_, gradients_;
 };
 

@@ -192,8 +192,8 @@ void AttentionTiles::for_each_block(
   k_.blocks(scalar::min(total, Expr::index(blocks_)), [&](const Expr& block) {
     block_ = block;
     if (random_key_) load_random_key();
-    // A block processes every blocks_-th part. Under a causal mask the work per part varies, and
-    // this order balances the work of the blocks.
+    // A block processes every blocks_-th range of queries or keys. Under a causal mask the work per
+    // range varies, and this order balances the load of the blocks.
     k_.loop(Expr::index(0), ceil_div(total - block, blocks_), [&](const Expr& turn) {
       const Expr part = k_.let(block + turn * Expr::index(blocks_));
       body(k_.let(scalar::floordiv(part, Expr::index(parts))),

@@ -36,7 +36,7 @@ Attrs with_height(const Attrs& attrs) {
 }
 
 /// Records conv2d or conv3d, or the gradient op with suffix `suffix`. `type_name`: name of a
-/// gradient's type attribute, which is set to `result`.
+/// gradient op's attribute that holds the type `result` of its result; null for the forward op.
 Value record_op(const std::string& suffix, Value a, Value b, const Attrs& attrs,
                 const char* type_name, const Type& result, const Loc& loc) {
   ir::Graph& g = *a.op()->graph();

@@ -12,7 +12,7 @@ Type conv_type(const InferCtx& c, const Type& input, const Type& filter, int dim
 /// Throws UserError unless each spatial dimension of `filter` has 1 to kMaxWindow taps.
 void require_taps(const InferCtx& c, const Type& filter);
 
-/// Returns the window of a convolution with a filter of this shape.
+/// Returns the windows of a convolution with a filter of shape `filter`.
 WindowAxes conv_window(const Attrs& attrs, const Shape& filter);
 
 /// Cost of the convolution. A multiply-add counts as two FLOPs.

@@ -46,7 +46,7 @@ struct Bags {
   Value without_padding(Value v, double otherwise) const {
     return padding ? where(counted(), v, scalar_like(v, otherwise)) : v;
   }
-  /// Number of rows in each bag without padding rows, [N, 1], but at least 1.
+  /// Number of non-padding rows of each bag, but at least 1: [N, 1].
   Value counts() const {
     const Type type{table.dtype(), index.shape(), {}};
     const Value one = fill(*index.op()->graph(), {.type = type, .value = 1.0});
@@ -71,7 +71,7 @@ Values expand_embedding_bag(const ExpandCtx& c) {
   return {bags.mode == "sum" ? total : total / bags.counts()};
 }
 
-/// Gradient of the rows [N, L, D] for a maximum. Only the first row that equals the maximum gets a
+/// Gradient of the rows [N, L, D] in mode "max". Only the first row that equals the maximum gets a
 /// gradient.
 Value gradient_of_candidates(const Bags& bags, Value dy) {
   const Value best = argmax(bags.candidates(), {.axis = 1, .keep_dims = true});

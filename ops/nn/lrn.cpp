@@ -11,8 +11,8 @@ std::vector<Type> infer_lrn(const InferCtx& c) {
   return {c.in(0)};
 }
 
-/// Returns, for each channel of `v` [N, C, ...], the mean over a window of `size` channels. The
-/// window begins `before` channels before that channel. Out-of-range channels count as 0.
+/// Returns the mean over a window of `size` channels for each channel of `v` [N, C, ...]. The
+/// window of channel c begins at channel c - before. Out-of-range channels count as 0.
 Value window_mean(Value v, int64_t size, int64_t before) {
   const Shape& x = v.shape();
   const Dim inner = Shape(x.begin() + 2, x.end()).numel();

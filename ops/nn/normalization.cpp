@@ -40,7 +40,7 @@ class NormalizeGrad {
     if (drstd_) drstd_ = reshape(drstd_, statistics_shape(view));
   }
 
-  /// Returns the gradients of x, scale and bias. `mean` is the result number of the mean; 0: the
+  /// Returns the gradients of x, scale and bias. `mean` is the result index of the mean; 0: the
   /// normalisation does not subtract the mean.
   Values gradients(size_t mean) {
     Values result(c_.arity());
@@ -72,7 +72,7 @@ class NormalizeGrad {
     return internal::numel(*c_.op().graph(), {.of = of});
   }
 
-  /// Casts and reshapes gradient `v` to the type of operand number `operand`.
+  /// Casts and reshapes gradient `v` to the type of the operand with index `operand`.
   Value given(Value v, size_t operand) const {
     return reshape(cast(v, c_.in(operand).dtype()), c_.in(operand).shape());
   }

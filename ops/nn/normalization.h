@@ -5,8 +5,8 @@
 
 namespace fluid {
 
-/// Shapes and axes in which a normalisation op computes. Elements of x that differ only in their
-/// indices along `axes` share mean and variance.
+/// The shapes to which a normalisation op reshapes its operands, and the normalised axes. Elements
+/// of x that differ only in their indices along `axes` share mean and variance.
 struct NormalizedView {
   Shape x;      ///< shape to which operand 0 is reshaped
   Ints axes;    ///< normalised axes of `x`

@@ -9,7 +9,7 @@ Value window_numbers(Value like, int64_t count, double scale, double offset) {
                 {.type = Type{f64, {count}, {}}, .start = offset, .step = scale});
 }
 
-/// Computes in f64, which represents every index, because div does not take integers.
+/// Computes in f64, because div does not take integers. f64 represents every index exactly.
 Value elements_at_positions(Value x, Value position, const std::vector<PositionAxis>& axes) {
   Value rest = cast(position, f64), element, inside;
   double stride = 1;

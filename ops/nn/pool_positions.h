@@ -6,15 +6,15 @@ namespace fluid {
 
 /// The windows of a max pooling along one axis.
 struct PositionAxis {
-  Value begin;       ///< f64 [O]: the element that tap 0 of each window reads
-  int64_t taps = 1;  ///< number of taps by which positions count
+  Value begin;       ///< f64 [O]: index of the element that tap 0 of each window reads
+  int64_t taps = 1;  ///< extent of this axis in argmax indices (row-major indices of taps)
   int64_t dilation = 1;
   bool padded = false;  ///< whether tap 0 may be in the padding
 };
 
 /// Returns the elements of `x` [N, C, ...] at the argmax indices `position` of a max pooling, in
 /// the shape of `position`. `axes`: one per spatial dimension. If all elements of a window were
-/// -inf, takes the first tap inside of x, or 0 if there is none.
+/// -inf, reads the first tap inside of x, or returns 0 if no tap is inside.
 Value elements_at_positions(Value x, Value position, const std::vector<PositionAxis>& axes);
 
 /// The numbers scale * i + offset for i < count, in the graph of `like`: f64 [count].

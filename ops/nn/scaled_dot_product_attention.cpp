@@ -79,7 +79,7 @@ std::vector<PortDef> attention_outputs() {
 }
 
 OpDef scaled_dot_product_attention_op() {
-  constexpr size_t kMask = 3;  // operand number of the optional mask
+  constexpr size_t kMask = 3;  // operand index of the optional mask
   std::vector<PortDef> inputs = attention_inputs();
   inputs.push_back(attention_mask_input());
   return OpDef{

@@ -13,8 +13,9 @@ Values expand_attention(const ExpandCtx& c, Value mask, Value random_key);
 /// Returns the gradients of q, k and v, then null for each other operand.
 Values attention_gradients(const GradCtx& c, Value mask, Value random_key);
 
-/// Type inference of both ops. Operand number `mask` is the optional mask. Throws UserError (by
-/// c.fail()) if an operand's type does not fit.
+/// Type inference of scaled_dot_product_attention and its variant with dropout. `mask` is the
+/// operand index of the optional mask. Throws UserError (by c.fail()) if an operand's type does not
+/// fit.
 std::vector<Type> infer_attention(const InferCtx& c, size_t mask);
 
 /// Definitions of the operands q, k and v.

@@ -16,8 +16,8 @@ Value mask_of_dropout(const ir::Op& op) {
                                                      : Value();
 }
 
-/// The random key of the attention kernels. The stream is an element of it instead of an attribute
-/// of the kernels, so that repeated layers share the kernels.
+/// The random key of the attention kernels. Its last element is the random stream, which is not a
+/// kernel attribute, so that repeated layers share compiled kernels.
 Value random_key_of_dropout(const ir::Op& op) {
   const int64_t stream = op.attrs.get<int64_t>("stream") & 0xffffffff;  // Philox uses 32 bits
   const Value element =

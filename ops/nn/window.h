@@ -70,9 +70,9 @@ Window2d window_of(const Attrs& attrs, int64_t kernel_y, int64_t kernel_x);
 int64_t taps_of(const WindowAxes& window);
 /// Upper bound of the number of windows that contain one element.
 int64_t covering_windows_of(const WindowAxes& window);
-/// Returns the index [N, C, ...] of the input element that one tap reads in channel `channel`, for
-/// the window of the result element. The reduction variables from `first` on are the index of the
-/// tap.
+/// Returns the index, one expression per dimension of an input [N, C, ...], of the element that a
+/// tap of the result element's window reads in channel `channel`. The reduction variables from
+/// `first` on are the index of the tap.
 std::vector<Expr> window_element(const LowerCtx& c, const WindowAxes& window, const Expr& channel,
                                  size_t first = 0);
 /// A window that may contain the result element. The reduction variables from `first` on are the
@@ -85,8 +85,9 @@ struct CoveringWindows {
 CoveringWindows covering_windows(const LowerCtx& c, const WindowAxes& window, size_t first = 0);
 
 /// Windows of adaptive pooling along one axis, as in PyTorch: `out` windows of nearly equal size
-/// cover `in` elements. Window i is [floor(i * in / out), ceil((i + 1) * in / out)). With `in` and
-/// `out` swapped, window e is the range of the windows that contain element e.
+/// cover `in` elements. Window i is [floor(i * in / out), ceil((i + 1) * in / out)). An
+/// AdaptiveAxis with `in` and `out` swapped maps element e to the range of the windows that contain
+/// e.
 struct AdaptiveAxis {
   int64_t in = 1, out = 1;
 
@@ -146,8 +147,8 @@ void require_window_attrs(const InferCtx& c, int dims);
 /// Returns the result shape [N, channels, ...] of a convolution or pooling with window `w` on an
 /// input of shape `in` [N, C, ...].
 Shape window_output_shape(const InferCtx& c, const Shape& in, const WindowAxes& w, Dim channels);
-/// Throws UserError unless the padding is smaller than the window. Otherwise, some windows would be
-/// entirely in the padding.
+/// Throws UserError unless the padding is smaller than the window. Entire windows
+/// would lie in a larger padding.
 void require_padding_below_window(const InferCtx& c, const WindowAxes& w);
 /// Returns the integer dtype of argmax indices in a window of `size` elements.
 DType argmax_dtype(int64_t size);

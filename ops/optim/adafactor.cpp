@@ -27,8 +27,9 @@ Value averaged(WholeParameter& p, Value state, Value mean, Value weight) {
   return updated;
 }
 
-/// Sums of grad^2 over the last and over the second-to-last dimension, as torch.optim.Adafactor
-/// and fairseq factor tensors of a higher rank: a convolution filter [out, in, h, w] over h and w.
+/// Sums of grad^2 over the last dimension, and over the second-to-last dimension. As in
+/// torch.optim.Adafactor and fairseq, a tensor of rank above 2 is factored over its last two
+/// dimensions: a convolution filter [out, in, h, w] over h and w.
 Values sums_of_squares(WholeParameter& p) {
   const auto last = static_cast<int64_t>(p.shape().size()) - 1;
   const Value squares = square(p.padded(p.grad()));

@@ -5,8 +5,8 @@
 namespace fluid {
 namespace {
 
-// Larger than the rounding error of log(periods) / log(growth), and smaller than its change in one
-// update.
+// Exceeds the rounding error of log(periods) / log(growth), but not the change of this quotient in
+// one update.
 constexpr double kRoundingOfLog = 1e-12;
 
 /// Returns the position in the current period, in [0, 1). `t`: updates since the first period

@@ -12,7 +12,7 @@ Moments new_moments(const OptimizerCtx& c) {
           moving_average_of_squares(c.state("v"), c.grad(), c.number("beta2"))};
 }
 
-/// The step before scaling by the trust ratio.
+/// The update before scaling by the learning rate and the trust ratio.
 Expr unscaled_step(const OptimizerCtx& c, const Moments& moments) {
   const Expr t = c.update(c.dtype());
   const Expr m = moments.m / bias_correction(c.number("beta1"), t);

@@ -19,7 +19,8 @@ Expr new_moment(const OptimizerCtx& c) {
   return moving_average(c.state("m"), c.grad(), c.number("momentum"));
 }
 
-/// Newton-Schulz iteration towards the orthogonal factor of the polar decomposition.
+/// Newton-Schulz iterations, which approach the orthogonal factor of the polar decomposition of
+/// `x`.
 Value orthogonalized(Value x, const Attrs& settings) {
   const auto number = [&](const char* name) { return settings.get<double>(name); };
   const Value norm = sqrt(internal::sum_squares(x));

@@ -10,7 +10,7 @@ OptimizerSetting momentum_decay_setting() {
   return {"momentum_decay", 0.004, "decay of the momentum schedule"};
 }
 
-/// The momentum of update `t`.
+/// The momentum coefficient mu_t of update `t`.
 Expr mu(double beta1, double momentum_decay, const Expr& t) {
   const Expr decayed = scalar::unary(ScalarOp::exp, t * (momentum_decay * std::log(0.96)));
   return beta1 * (1.0 - 0.5 * decayed);

@@ -87,8 +87,8 @@ void check_setting(const InferCtx& c, const OptimizerSetting& setting) {
   }
 }
 
-/// Checks the operands of an optimizer with `scalars` scalars. An op of optimizer_value_def() has 0
-/// scalars. Returns the number of states.
+/// Checks the operands of an optimizer. `scalars`: number of scalar operands; 0 for an op of
+/// optimizer_value_def(). Returns the number of states.
 size_t check_operands(const InferCtx& c, const OptimizerDef& optimizer, size_t scalars) {
   for (const OptimizerSetting& s : optimizer.settings) check_setting(c, s);
   if (optimizer.check) optimizer.check(c);

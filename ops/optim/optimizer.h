@@ -72,9 +72,9 @@ struct OptimizerDef {
   std::vector<OptimizerState> states = {};
   std::vector<OptimizerScalar> scalars = {};
   std::vector<OptimizerTensor> tensors = {};
-  /// Name of the optimizer for parameters that are not matrices; empty: this optimizer. Its setting
-  /// `s` comes from setting `<name>_s` if that exists, else from `s`. Setting `<name>_lr_scale`
-  /// scales its learning rate.
+  /// Name of the optimizer for parameters that are not matrices; empty: this optimizer. Setting `s`
+  /// of the named optimizer takes the value of this optimizer's setting `<name>_s` if that exists,
+  /// else of `s`. Setting `<name>_lr_scale` scales its learning rate.
   std::string non_matrix_optimizer = {};
   double flops = 0;  ///< floating-point operations for one element
   /// Checks constraints beyond the ranges of the settings; null: none.
@@ -84,8 +84,8 @@ struct OptimizerDef {
 };
 OpDef optimizer_def(OptimizerDef optimizer);
 /// Definition of op `name`, which computes a tensor from the operands of `optimizer` except its
-/// scalars, for OptimizerScalar::norm_of. It has the attributes of `optimizer`. `value` returns the
-/// tensor.
+/// scalars, for OptimizerScalar::norm_of. It has the attributes of `optimizer`. `value` returns an
+/// element of the tensor.
 OpDef optimizer_value_def(const OptimizerDef& optimizer, std::string name, std::string doc,
                           std::function<Expr(const OptimizerCtx&)> value);
 
@@ -109,7 +109,8 @@ bool reads_whole_parameters(const OpDef& optimizer);
 void require_in_range(const InferCtx& c, std::string_view name, double low);
 void require_in_range(const InferCtx& c, std::string_view name, double low, double high);
 
-/// Returns the complete settings of OptimizerDef::non_matrix_optimizer.
+/// Returns the complete settings of OptimizerDef::non_matrix_optimizer, from the settings `given`
+/// of `optimizer`.
 Attrs non_matrix_settings(const OpDef& optimizer, const Attrs& given);
 /// Returns the learning rate scale of OptimizerDef::non_matrix_optimizer.
 double non_matrix_lr_scale(const OpDef& optimizer, const Attrs& settings);
@@ -126,7 +127,7 @@ Expr moving_average_of_squares(const Expr& average, const Expr& x, double decay)
 /// 1 - decay^t, computed without cancellation.
 Expr bias_correction(double decay, const Expr& t);
 Expr square_root(const Expr& x);
-/// The factor of a layer-wise learning rate: `ratio` if the norms `a` and `b` are positive, else 1.
+/// Trust ratio of LARS or LAMB: `ratio` if the norms `a` and `b` are positive, else 1.
 Expr ratio_or_1(const Expr& a, const Expr& b, const Expr& ratio);
 
 }  // namespace fluid

@@ -22,7 +22,7 @@ std::vector<std::string> recipe_names(const ir::Graph& graph);
 /// depends on.
 std::set<std::string> trained_parameters(const ir::Op& train);
 
-/// The loss of a recipe without the penalties of its parameters.
+/// The loss of a recipe without the weight penalties (l1, l2) of its parameters.
 Value unpenalized_loss(const ir::Op& train);
 
 /// Throws UserError if a name contains characters other than letters, digits, `_`, `-` and `.`, if

@@ -5,9 +5,10 @@
 // learning rate of the optimizer. Schedules "plateau" and "manual", which the host adjusts between
 // steps, have a second operand: element kFactor of the state variable kPlateau.
 //
-// Warm-up precedes every schedule: during the first `warmup` updates, the learning rate is the
-// first rate of the schedule times a factor that rises from `warmup_start` to 1, or that stays at
-// `warmup_start` with `constant_warmup`. The schedule then starts, as in PyTorch's SequentialLR.
+// Warm-up precedes a schedule unless ScheduleDef::warms_up is set. During the first `warmup`
+// updates, the learning rate is the first rate of the schedule times a factor. The factor rises
+// from `warmup_start` to 1, or stays at `warmup_start` with `constant_warmup`. The schedule then
+// starts, as in PyTorch's SequentialLR.
 //
 // To add a schedule, write one file that returns schedule_def(...). The C++ struct for minimize()
 // and the options of `fluidrun train` follow from the definition.

@@ -17,7 +17,8 @@ std::vector<Type> infer_categorical(const InferCtx& c) {
   return {Type{i64, Shape(logits.shape.begin(), logits.shape.end() - 1), {}}};
 }
 
-/// Gumbel-max trick: argmax(logits - log(-log(u))) has the distribution softmax(logits).
+/// Gumbel-max trick: argmax(logits - log(-log(u))) has the distribution softmax(logits), if each u
+/// is uniform in (0, 1).
 Values expand_categorical(const ExpandCtx& c) {
   const Type& logits = c.in(0).type();
   const DType dtype = compute_dtype(logits.dtype);

@@ -155,7 +155,7 @@ constexpr Initializer kInitializers[] = {
     {kArray, [](const InitializerContext& r) { return r.array(); }},
 };
 
-/// Attributes of a variable that are neither its initialiser's nor training settings.
+/// Attributes of a variable that belong neither to its initialiser nor to kTrainingSettings.
 constexpr const char* kVariableAttributes[] = {"sparse",   kKeepGradient,     kLoraOf,
                                                kLoraScale, kScratchAttribute, kCacheAttribute,
                                                kFullShape, kShardBounds};

@@ -56,8 +56,9 @@ bool is_zero_initialized(const Attrs& attrs, const Loc& loc);
 void check_initializer(const std::string& name, const Type& type, const Attrs& attrs,
                        const Loc& loc);
 
-/// Replaces the initialiser of the `param` op by the one that `init` selects, which has no other
-/// attributes. Throws UserError like record_initializer(), and then changes nothing.
+/// Replaces the initialiser of the `param` op by the one that `init` selects. `init` contains only
+/// attributes of the initialiser. On an error, throws UserError like record_initializer() and
+/// leaves `param` unchanged.
 void set_initializer(ir::Op& param, const Attrs& init, const Loc& loc);
 
 /// Type inference of a random op: returns the value of attribute `type`. Throws UserError unless

@@ -10,15 +10,17 @@
 namespace fluid {
 namespace {
 
-/// Grows small singular values, and moves those of at most 1 to between 0.68 and 1.21 (Jordan et
-/// al., "Muon: an optimizer for hidden layers", 2024).
+/// Coefficients for which iterations enlarge small singular values, and move singular values of at
+/// most 1 to between 0.68 and 1.21 (Jordan et al., "Muon: an optimizer for hidden layers", 2024).
 constexpr NewtonSchulz<double> kGrowth = {3.4445, -4.775, 2.0315};
-/// Converges to 1 from there, cubically (Higham, "Functions of matrices", 2008, section 8.3).
+/// Coefficients for which singular values between 0.68 and 1.21 converge to 1 cubically (Higham,
+/// "Functions of matrices", 2008, section 8.3).
 constexpr NewtonSchulz<double> kConvergence = {15.0 / 8, -10.0 / 8, 3.0 / 8};
 constexpr int kConvergenceSteps = 5;
 
-/// Iterations after which the smallest singular value of a random matrix has grown. It is about
-/// n^-1.5 of the Frobenius norm, rarely 1000 times smaller.
+/// Number of kGrowth iterations after which the smallest singular value of a random n x n matrix is
+/// near 1. This singular value is initially about n^-1.5 of the Frobenius norm, and rarely 1000
+/// times smaller.
 int growth_steps(double n) {
   constexpr double kRarelySmaller = 1000;
   return static_cast<int>(
@@ -40,7 +42,7 @@ Value iteration(Value x, Value growths_left, const Loc& loc) {
 
 }  // namespace
 
-// The iterations are a scan, so that one of them is compiled.
+// Runs the iterations as a scan, so that only one iteration is compiled.
 Value orthogonal_factor(Value x, const Loc& loc) {
   ir::Graph& graph = *x.op()->graph();
   ir::Program& program = graph.program();

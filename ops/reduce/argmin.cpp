@@ -5,7 +5,7 @@ namespace fluid {
 namespace {
 
 /// Maps the elements of `x` so that their order is reversed: the minimum becomes the maximum.
-/// Integers use -1 - x, which does not overflow, unlike -x. NaN stays NaN.
+/// Integers use -1 - x (255 - x for u8), which does not overflow, unlike -x. NaN stays NaN.
 Value reversed(Value x) {
   if (is_float(x.dtype())) return -x;
   return (x.dtype() == DType::u8 ? 255.0 : -1.0) - x;

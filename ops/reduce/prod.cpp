@@ -5,11 +5,11 @@
 namespace fluid {
 namespace {
 
-/// The gradient of element e is dy times the product of the other elements. Computes it as
-/// dy * p / n, which needs no cumulative product. Here p is the product of all nonzero elements;
-/// n is e, or 1 if e is 0. If another element is 0, the gradient is 0. Costs two reductions over x:
-/// a product, and a count of zeros. As with result / x in PyTorch, p may overflow or underflow
-/// where the product of the other elements does not. The second derivative is wrong at zeros.
+/// Gradient of element e: dy times the product of the other elements, computed as dy * p / n. p is
+/// the product of all nonzero elements; n is e, or 1 if e is 0. If another element is 0, the
+/// gradient is 0. This takes two reductions over x (a product and a count of zeros), and no
+/// cumulative product. As with result / x in PyTorch, p may overflow or underflow where the product
+/// of the other elements does not. The second derivative is wrong at zeros.
 Values prod_grad(const GradCtx& c) {
   const Value x = c.in(0), zero = scalar_like(x, 0), one = scalar_like(x, 1);
   const Ints axes = c.attr<std::vector<int64_t>>("axes");

@@ -29,8 +29,8 @@ std::vector<Type> infer_tile(const InferCtx& c) {
   return {type};
 }
 
-/// Splits each repeated dimension into the repetitions and the extent of x, and sums over the
-/// repetitions.
+/// Gradient of tile: splits each repeated dimension into the repetitions and the extent of x, and
+/// sums over the repetitions.
 Values tile_grad(const GradCtx& c) {
   const Shape &x = c.in(0).shape(), &y = c.dout(0).shape();
   const size_t added = y.size() - x.size();

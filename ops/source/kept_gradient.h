@@ -5,7 +5,7 @@
 
 namespace fluid {
 
-/// Name of a bool attribute of a `param` op: training steps keep the parameter's gradient in the
+/// Name of a bool attribute of a `param` op: training steps store the parameter's gradient in the
 /// state kept_gradient_name().
 inline constexpr const char* kKeepGradient = "keep_gradient";
 

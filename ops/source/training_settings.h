@@ -2,8 +2,9 @@
 
 namespace fluid {
 
-/// Name of a bool attribute of a `state` op. A training step reads such a state and does not write
-/// it. Ops that read it and have an inference form, such as batch_norm, take this form.
+/// Name of a bool attribute of a `state` op. Training steps read such a state but do not update it.
+/// In training, an op such as batch_norm that reads the state runs in inference mode
+/// (OpDef::inference).
 inline constexpr const char* kFrozenAttribute = "frozen";
 
 /// Names of the attributes of `param` and `state` ops that change how training updates the

@@ -104,8 +104,8 @@ std::string camel(const std::string& name) {
   return s;
 }
 
-/// Whether the generated function returns a single Value. This is so if all results except the
-/// first are auxiliary.
+/// Whether the generated function returns a single Value, because all results except the first are
+/// auxiliary.
 bool gives_one_value(const OpDef& def) {
   if (def.outputs->back().variadic) return false;
   return std::all_of(def.outputs->begin() + 1, def.outputs->end(),
@@ -351,8 +351,8 @@ void write_markdown(std::ostream& out) {
   }
 }
 
-/// Writes `text` to `path`. Does not touch a file that already has these contents, so that nothing
-/// is rebuilt.
+/// Writes `text` to `path`. Does not touch a file that already has these contents, so that its
+/// dependents are not rebuilt.
 void write_file(const std::string& path, const std::string& text) {
   std::stringstream old;
   old << std::ifstream(path).rdbuf();
