@@ -73,7 +73,7 @@ class Contraction {
   int64_t vector_ = -1;         ///< index of the vectorized loop variable; -1: none
   bool lanes_reduced_ = false;  ///< whether the vector variable is a reduction variable
   std::vector<Tile> tiles_;
-  Vars memory_vars_;   ///< result variables whose accumulators are in memory
+  Vars memory_vars_;   ///< loop variables of the result whose accumulators are in memory
   int64_t strip_ = 0;  ///< iterations of the first reduction variable per strip
   VectorLoop chunk_;
   std::map<int64_t, int64_t> sizes_;  ///< unrolled variable of a tile -> extent

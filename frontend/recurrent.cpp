@@ -114,9 +114,9 @@ Value is_within(Value x, Value lengths, const Loc& loc) {
   return unsqueeze(less(t, lengths, loc), {.axes = {2}}, loc);
 }
 
-/// Runs one layer in one direction over x [T, N, features]. `within`: see is_within(); null if all
-/// sequences have length T. Sets `states` to the final states. Returns the hidden states, [T, N,
-/// H].
+/// Runs one layer in one direction over x [T, N, features]. `within`: the mask of is_within(), true
+/// inside a sequence, false in its padding; null if all sequences have length T. Sets `states` to
+/// the final states. Returns the hidden states, [T, N, H].
 Value run_direction(Value x, Value within, const Recurrent& layer, const Cell& cell, CellStep step,
                     bool reverse, Values& states, const Loc& loc) {
   const CellParameters p = cell_parameters(x, layer, cell, loc);

@@ -21,8 +21,8 @@ namespace {
 class JoiningThreads {
  public:
   ~JoiningThreads() { join(); }
-  /// Starts threads until there are `count`. If the system cannot create a thread, returns its
-  /// error message.
+  /// Starts threads until there are `count`. Returns the system's error message if it cannot create
+  /// a thread, else nullopt.
   std::optional<std::string> start(size_t count, const std::function<void()>& work) {
     try {
       threads_.reserve(count);

@@ -48,7 +48,7 @@ struct GroupSink {
 /// Sinks that depend on each other or share loop variables. Different parts are independent.
 struct GroupPart {
   std::vector<int64_t> rows;  ///< row variables, in the dimension order of the first sink
-  std::vector<int> sinks;     ///< indices into Group::sinks, in dependency order
+  std::vector<int> sinks;     ///< indices into Group::sinks, in topological order
   /// Whether the part has column reductions: reductions of many rows to few columns that are
   /// adjacent in memory. Their results are complete only after the loop over rows.
   bool to_columns = false;
@@ -60,7 +60,7 @@ struct Group {
   std::vector<Value> inputs;
   std::vector<Value> outputs;    ///< the `outputs` of analyze_group(), which the kernel stores
   std::vector<Dim> extents;      ///< loop variable -> its extent
-  std::vector<GroupSink> sinks;  ///< in dependency order
+  std::vector<GroupSink> sinks;  ///< in topological order
   std::vector<GroupPart> parts;
 };
 
@@ -93,7 +93,7 @@ class LoweringCache {
   std::unordered_map<int, Lowered> lowered_;  ///< kind id -> lowered form
 };
 
-/// Analyses a group of ops. `ops` must be groupable (see is_groupable()) and in dependency order.
+/// Analyses a group of ops. `ops` must be groupable (see is_groupable()) and in topological order.
 /// `outputs` are distinct results of `ops`. `inputs` become the first entries of Group::inputs.
 /// `cache` is optional; several calls can share it. Returns nullopt when one kernel cannot compute
 /// the group.

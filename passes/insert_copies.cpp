@@ -77,7 +77,7 @@ bool stores_in_place(const ir::Op& store) {
 
 /// Copies the operands that ops must overwrite in place, except variables that the ops update.
 bool copy_overwritten_operands(ir::Graph& graph) {
-  std::set<Value> new_values;  // computed in the memory of a variable
+  std::set<Value> new_values;  // new values of variables, computed in place
   for (const auto& op : graph.ops) {
     if (is_store(*op) && stores_in_place(*op)) new_values.insert(op->operands[0]);
   }

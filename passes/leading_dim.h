@@ -12,9 +12,9 @@ namespace fluid {
 /// are an elementwise op and a matmul whose left operand has rows.
 bool maps_rows(const ir::Op& op, const std::vector<bool>& has_rows);
 
-/// Whether the result of `op` is a sum over the rows of all operands. If so, the op computes the
-/// sum of the results of several steps from the concatenated rows of the steps. Examples are the
-/// gradients of a weight matrix (a matmul that sums over the batch) and of a bias.
+/// Whether `op` sums over dimension 0 of every operand. The op then maps the concatenated rows of
+/// several steps to the sum of the results of the steps. Examples are the gradients of a weight
+/// matrix (a matmul that sums over the batch) and of a bias.
 bool sums_rows(const ir::Op& op);
 
 /// Reshapes [T, N, ...] to [T * N, ...]: concatenates the rows of all T elements of a sequence.

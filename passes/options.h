@@ -13,8 +13,8 @@ namespace fluid {
 /// The purpose for which the recorded program is compiled.
 enum class Mode : uint8_t {
   train,    ///< forward, backward, update
-  eval,     ///< all outputs; inference mode of dropout and batch norm
-  predict,  ///< inference mode; only the outputs that can be computed from Options::feeds
+  eval,     ///< computes all outputs; dropout and batch norm in eval mode
+  predict,  ///< as eval, but computes only the outputs that need no feed but Options::feeds
   init,     ///< the startup program, which initialises the variables
 };
 

@@ -136,9 +136,9 @@ DnnDescriptor ConvolutionDescription::convolution_descriptor() const {
   return made;
 }
 
-/// Describes the convolution, or one of its gradients, as a cuDNN operation. `to`: the output y of
-/// the forward convolution, or the output gradient dy for a gradient. If there is an addend, the
-/// result's buffer already holds it, and beta = 1 makes cuDNN accumulate into it.
+/// Describes the convolution, or one of its gradients, as a cuDNN operation. `to`: y, or dy for
+/// a gradient. If there is an addend, the result's buffer already holds it, and beta = 1 makes
+/// cuDNN accumulate into it.
 DnnDescriptor ConvolutionDescription::convolution_operation(Tensor to) const {
   struct Names {
     cudnnBackendDescriptorType_t type;

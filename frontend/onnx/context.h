@@ -13,7 +13,7 @@
 
 namespace fluid::onnx {
 
-/// The node that a mapping function records, with typed access to its inputs and attributes.
+/// The ONNX node that an op converter translates, with typed access to its inputs and attributes.
 class Context {
  public:
   Context(ir::Graph& graph, const Node& node, const RecordConstant& record_constant, Loc loc)

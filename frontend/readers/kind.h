@@ -41,7 +41,7 @@ class DataArgs {
 
   /// Returns a copy whose option split is `split`.
   DataArgs with_split(const std::string& split) const;
-  /// Returns a copy in which `defaults` are the values of options that are not given.
+  /// Returns a copy whose missing options are set from `defaults`.
   DataArgs with_defaults(const std::map<std::string, std::string>& defaults) const;
   const std::string& path() const { return path_; }  ///< the PATH in a SPEC "KIND:PATH?options"
   /// The split that is opened: the value of option split, or the default of the subcommand.

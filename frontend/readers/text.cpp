@@ -193,8 +193,8 @@ void for_each_tokens(const DataArgs& args, const Tokenizer& tokenizer, bool docu
   });
 }
 
-/// Identifies the tokens of a text by the tokenizer, the options, and the names, sizes and times of
-/// the text's files.
+/// Returns the cache key of a tokenized text: a hash of the tokenizer, the options, and the name,
+/// size and modification time of each file.
 uint64_t token_key(const DataArgs& args, const Tokenizer& tokenizer, bool documents) {
   namespace fs = std::filesystem;
   std::string text = (documents ? "documents" : "text") + args.get_string("key", "") + '\0' +

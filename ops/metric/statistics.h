@@ -25,7 +25,7 @@ OpDef metric_def(MetricDef def);
 /// Returns sum / weight of the statistics (sum, weight).
 double mean_of_statistics(std::span<const double> statistics, const Attrs& attrs);
 
-/// Concatenates statistics of rank 0 or 1, in f64.
+/// Converts scalars and vectors to f64 and concatenates them.
 Value concat_statistics(const Values& parts);
 
 /// Returns the number of elements of a tensor of shape `shape`, as an f64 scalar.

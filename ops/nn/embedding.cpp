@@ -31,7 +31,7 @@ void require_embedding(const InferCtx& c) {
             "attribute 'padding_idx' is no row of " + table.str());
 }
 
-Value index_without_padding(Value index, std::optional<int64_t> padding) {
+Value mask_padding_index(Value index, std::optional<int64_t> padding) {
   const Value wide = cast(index, i64);
   if (!padding) return wide;
   const auto row = static_cast<double>(*padding);
@@ -56,7 +56,7 @@ OpDef embedding_op() {
           },
       .grad = GradFn([](const GradCtx& c) {
         const Type& table = c.in(0).type();
-        const Value index = index_without_padding(c.in(1), padding_row(c.attrs(), table.shape));
+        const Value index = mask_padding_index(c.in(1), padding_row(c.attrs(), table.shape));
         return Values{internal::gather_grad(c.dout(0), index, {.input = table}), {}};
       }),
       .effects = Pure{},

@@ -17,6 +17,6 @@ void require_embedding(const InferCtx& c);
 std::optional<int64_t> padding_row(const Attrs& attrs, const Shape& table);
 
 /// Returns `index` as i64, with `padding` replaced by -1. gather_grad drops the slices at index -1.
-Value index_without_padding(Value index, std::optional<int64_t> padding);
+Value mask_padding_index(Value index, std::optional<int64_t> padding);
 
 }  // namespace fluid

@@ -84,7 +84,7 @@ Value gradient_of_candidates(const Bags& bags, Value dy) {
 Values embedding_bag_grad(const GradCtx& c) {
   const Bags bags(c);
   const Value dy = bags.mode == "mean" ? c.dout(0) / bags.counts() : c.dout(0);
-  const Value index = index_without_padding(bags.index, bags.padding);
+  const Value index = mask_padding_index(bags.index, bags.padding);
   const Type& table = bags.table.type();
   if (bags.mode == "max" && !bags.empty()) {
     return {internal::gather_grad(gradient_of_candidates(bags, dy), index, {.input = table}), {}};
