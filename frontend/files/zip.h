@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,9 +29,10 @@ std::vector<ZipMember> read_zip_directory(const ByteSource& archive,
 /// Returns the offset in the archive of a member's stored bytes.
 int64_t zip_data_offset(const ByteSource& archive, const ZipMember& member,
                         const std::string& archive_name);
-/// Reads a whole deflated or stored member. Throws UserError for damaged data: the checksum of a
-/// deflated member is verified.
-std::string read_zip_member(const ByteSource& archive, const ZipMember& member,
-                            const std::string& archive_name);
+/// Calls `use` for the next part of a deflated member, part after part. Throws UserError for
+/// damaged data, after the last part if only the checksum shows the damage.
+void inflate_zip_member(const ByteSource& archive, const ZipMember& member,
+                        const std::string& archive_name,
+                        const std::function<void(std::span<const std::byte>)>& use);
 
 }  // namespace fluid
