@@ -73,12 +73,13 @@ bool CsvParser::next() {
 /// Reads on in a text whose record at `record_at` reaches the end of the part, and moves back to
 /// the start of the record. Returns false, and changes nothing, at the end of the text.
 bool CsvParser::read_more(size_t record_at, int64_t record_line) {
+  const auto seen = static_cast<int64_t>(text_.size() - record_at);  // bytes of the record
   if (read_more_ == nullptr || !read_more_(buffer_)) return false;
   buffer_.erase(0, record_at);
   text_ = buffer_;
   at_ = 0;
   line_ = record_line;
-  if (static_cast<int64_t>(text_.size()) <= 2 * kMaxRecordBytes) return true;
+  if (seen <= kMaxRecordBytes) return true;
   fail(record_line, "the record has more than " + std::to_string(kMaxRecordBytes >> 20) +
                         " MiB: does a quoted field not end?");
 }

@@ -170,7 +170,7 @@ int64_t peak_growth(const std::function<void()>& use) {
   return status_bytes("VmHWM:") - before;
 }
 
-/// Checks that opening the data and reading some of it takes less than 16 MiB of memory.
+/// Checks that opening the data and reading some of it takes less than 8 MiB of memory.
 void expect_bounded(const std::string& spec, int64_t samples) {
   SCOPED_TRACE(spec);
   const int64_t growth = peak_growth([&] {
@@ -178,12 +178,12 @@ void expect_bounded(const std::string& spec, int64_t samples) {
     EXPECT_EQ(reader.samples(), samples);
     for (int i = 0; i < 20; ++i) EXPECT_EQ(reader.next()->size, 8);
   });
-  if (!kSanitized) EXPECT_LT(growth, 16 * kMiB);
+  if (!kSanitized) EXPECT_LT(growth, 8 * kMiB);
 }
 
-/// 1000 numbers of one digit in each row: 20 MB of text, 40 MB of f32 and 20 MB of f64.
+/// 1000 numbers of one digit in each row: 8 MB of text, 16 MB of f32 and 16 MB of f64.
 TEST_F(BoundedMemory, IsThatOfAPartOfTheRows) {
-  constexpr int64_t kRows = 10'000;
+  constexpr int64_t kRows = 4000;
   std::string line;
   for (int i = 0; i < 1000; ++i) line += std::to_string(i % 10) + (i == 999 ? "\n" : ",");
   std::string names;
@@ -193,10 +193,10 @@ TEST_F(BoundedMemory, IsThatOfAPartOfTheRows) {
     csv << names;
     for (int64_t i = 0; i < kRows; ++i) csv << line;
     line.back() = ']';
-    for (int64_t i = 0; i < kRows / 4; ++i) jsonl << "{\"x\": [" << line << "}\n";
+    for (int64_t i = 0; i < kRows / 2; ++i) jsonl << "{\"x\": [" << line << "}\n";
   }
   expect_bounded("csv:" + dir_.file("t.csv") + "?memory=0&label=c9&normalize=1", kRows);
-  expect_bounded("jsonl:" + dir_.file("t.jsonl") + "?memory=0", kRows / 4);
+  expect_bounded("jsonl:" + dir_.file("t.jsonl") + "?memory=0", kRows / 2);
 }
 
 TEST_F(BoundedMemory, IsThatOfAPartOfACompressedText) {
@@ -252,10 +252,10 @@ TEST_F(BoundedMemory, IsThatOfAPartOfACompressedArray) {
 TEST_F(BoundedMemory, LimitsRecords) {
   const std::string path = dir_.file("t");
   write_plain(path, "a,b\n1,\"");
-  std::filesystem::resize_file(path, 4 * kMaxRecordBytes);
+  std::filesystem::resize_file(path, 2 * kMaxRecordBytes + 4096);
   expect_user_error([&] { open_data("csv:" + path); }, path + ":2: the record has more than 64");
   write_plain(path, "{\"a\": 1}\n{");
-  std::filesystem::resize_file(path, 4 * kMaxRecordBytes);
+  std::filesystem::resize_file(path, 2 * kMaxRecordBytes + 4096);
   expect_user_error([&] { open_data("jsonl:" + path); }, path + ":2: the line has more than 64");
 }
 
