@@ -53,11 +53,23 @@ Init Init::array(const Tensor& values) {
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = values.at(static_cast<int64_t>(i));
   return Init({{"init", text("array")}, {"values", std::move(numbers)}});
 }
-Init Init::npy(const std::string& path) { return array(read_npy(path)); }
+Init Init::npy(const std::string& path) {
+  const Tensor values = read_npy(path);
+  Init init = array(values);
+  init.file_ = path;
+  init.file_shape_ = Shape(values.shape().begin(), values.shape().end());
+  return init;
+}
 Init Init::named(const std::string& name, const Attrs& settings) {
   Attrs attrs = settings;
   attrs.set("init", name);
   return Init(std::move(attrs));
+}
+
+void Init::check_shape(const std::string& name, const Type& type, const Loc& loc) const {
+  if (file_.empty() || file_shape_ == type.shape) return;
+  throw UserError(loc, "'" + file_ + "' has shape " + file_shape_.str() + ", but parameter '" +
+                           name + "' has shape " + type.shape.str());
 }
 
 /// Records the mode only if it is not the default.

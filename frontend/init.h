@@ -1,9 +1,12 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "ir/attr.h"
+#include "ir/loc.h"
 #include "ir/tensor.h"
+#include "ir/type.h"
 
 namespace fluid {
 
@@ -49,18 +52,24 @@ class Init {
   /// The values of a float tensor, which the program stores as f64. Throws UserError for other
   /// dtypes.
   static Init array(const Tensor& values);
-  /// The values in a .npy file. Reads the file immediately.
+  /// The values in a .npy file, whose array has the shape of the parameter. Reads the file
+  /// immediately.
   static Init npy(const std::string& path);
   /// The initialiser called `name` in program files, such as "normal" with the setting `std`. The
   /// `param` op validates the name and the settings when it is recorded.
   static Init named(const std::string& name, const Attrs& settings);
 
   const Attrs& attrs() const { return attrs_; }
+  /// Throws UserError if the values are those of a .npy file whose array has another shape than the
+  /// parameter `name` of type `type`.
+  void check_shape(const std::string& name, const Type& type, const Loc& loc) const;
 
  private:
   explicit Init(Attrs attrs) : attrs_(std::move(attrs)) {}
   Init with_mode(FanMode mode) &&;
   Attrs attrs_;
+  std::string file_ = {};  ///< the .npy file of the values; empty: none
+  Shape file_shape_ = {};  ///< shape of its array
 };
 
 }  // namespace fluid

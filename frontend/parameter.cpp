@@ -18,8 +18,10 @@ Value record_parameter(ir::Graph& graph, const std::string& name, const Shape& s
   if (options.l2 != 0) attrs.set("l2", options.l2);
   if (options.max_norm != 0) attrs.set("max_norm", options.max_norm);
   const std::string& scope = graph.recording.scope;
-  return record_source(graph, "param", scope.empty() ? name : scope + "." + name,
-                       Type{options.dtype, shape, {}}, attrs, loc);
+  const std::string scoped = scope.empty() ? name : scope + "." + name;
+  const Type type{options.dtype, shape, {}};
+  init.check_shape(scoped, type, loc);
+  return record_source(graph, "param", scoped, type, attrs, loc);
 }
 
 Value parameter(const std::string& name, const Shape& shape, const Init& init,

@@ -96,7 +96,10 @@ void apply_group(ir::Graph& graph, const ParameterGroup& group, const Loc& loc) 
   if (group.trainable || group.init || sets_numbers || !group.freeze_statistics) {
     for_each_selected(parameters, pattern, "parameter", loc, [&](ir::Op& op) {
       if (group.trainable) set_or_erase(op, "trainable", *group.trainable, true);
-      if (group.init) set_initializer(op, group.init->attrs(), loc);
+      if (group.init) {
+        group.init->check_shape(op.symbol, op.result().type(), loc);
+        set_initializer(op, group.init->attrs(), loc);
+      }
       if (group.decay_scale) op.attrs.erase("weight_decay");
       for (const auto& [name, value, fallback] : number_settings(group)) {
         if (value) set_or_erase(op, name, *value, fallback);

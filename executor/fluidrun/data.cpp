@@ -17,6 +17,7 @@
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
+#include "executor/fluidrun/reading_flags.h"
 #include "executor/launcher/print_to.h"
 #include "frontend/readers/excerpt.h"
 #include "frontend/readers/reader.h"
@@ -38,6 +39,8 @@ struct DataFlags {
   int64_t draw = 2, batch = kDefaultBatch;
   int workers = 0;
   bool check = false, rate = false;
+  std::string on_bad_record = "stop";
+  bool skips() const { return on_bad_record == "skip"; }
 };
 
 /// Statistics of the values of a column.
@@ -235,8 +238,10 @@ void print_samples(const SampleSource& source, int64_t count) {
 
 /// Reads an epoch in batches, as training does, and prints the samples per second.
 void print_rate(const DataSource& data, const DataFlags& flags) {
-  ReaderOptions options = {
-      .batch = flags.batch, .workers = flags.workers, .shuffle_buffer = data.shuffle_buffer};
+  ReaderOptions options = {.batch = flags.batch,
+                           .workers = flags.workers,
+                           .bad_records = flags.skips() ? BadRecords::leave_out : BadRecords::stop,
+                           .shuffle_buffer = data.shuffle_buffer};
   if (data.source != nullptr || data.shuffle_buffer > 0) options.shuffle_seed = 0;
   Reader reader = data.reader(options);
   int64_t samples = 0;
@@ -245,16 +250,18 @@ void print_rate(const DataSource& data, const DataFlags& flags) {
   const double seconds = watch.ms() / 1000;
   fmt::print("{} samples in {:.3g} s: {:.0f} samples/s in batches of {}\n", samples, seconds,
              static_cast<double>(samples) / seconds, flags.batch);
+  report_skipped(reader, flags.spec);
 }
 
-/// Prints the errors of all bad records to stderr. `bad`: the records that were left out when the
-/// data was opened. `survey`: contains the bad records found later. Returns the exit code.
-int report_bad_records(SkippedRecords bad, const Survey& survey) {
+/// Prints to stderr the bad records: those that were left out when the data was opened, and those
+/// of the survey. Returns the exit code: 1 if there are any, unless --on-bad-record skips them.
+int report_bad_records(const DataFlags& flags, SkippedRecords bad, const Survey& survey) {
+  if (!flags.check && bad.count == 0 && survey.bad.empty()) return 0;
   const int64_t read = survey.read + bad.count;
   for (const BadRecord& record : survey.bad) bad.add(record.error);
   for (const std::string& error : bad.errors) print_to(stderr, "{}\n", error);
   fmt::print("{} of {} samples cannot be read\n", bad.count, read);
-  return bad.count == 0 ? 0 : 1;
+  return bad.count == 0 || flags.skips() ? 0 : 1;
 }
 
 int describe(const DataFlags& flags, const DataSource& data) {
@@ -268,7 +275,7 @@ int describe(const DataFlags& flags, const DataSource& data) {
   print_columns(source, found);
   print_classes(source, found);
   print_samples(source, flags.draw);
-  return flags.check || !found.bad.empty() ? report_bad_records(source.skipped(), found) : 0;
+  return report_bad_records(flags, source.skipped(), found);
 }
 
 int describe_stream(const DataFlags& flags, SampleStream& stream) {
@@ -281,13 +288,15 @@ int describe_stream(const DataFlags& flags, SampleStream& stream) {
   for (size_t i = 0; i < found.shown.size(); ++i) {
     print_sample(stream, static_cast<int64_t>(i), found.shown[i]);
   }
-  return flags.check || !found.survey.bad.empty() ? report_bad_records({}, found.survey) : 0;
+  return report_bad_records(flags, {}, found.survey);
 }
 
 int run(const DataFlags& flags) {
-  const DataSource data =
-      open_data(flags.spec, flags.split,
-                {.bad_records = flags.check ? BadRecords::leave_out : BadRecords::stop});
+  const bool goes_on = flags.check || flags.skips();
+  const DataSource data = open_data(
+      flags.spec, flags.split, {.bad_records = goes_on ? BadRecords::leave_out : BadRecords::stop});
+  // A stream ends at a bad record: its reader rejects the option.
+  if (data.stream != nullptr && flags.skips()) data.reader({.bad_records = BadRecords::leave_out});
   if (flags.rate) {
     print_rate(data, flags);
     return 0;
@@ -307,8 +316,14 @@ void add_data(CLI::App& app, Action& action) {
       ->add_option("--split", flags->split, "which split: train, val or test, if SPEC does not say")
       ->type_name("NAME")
       ->capture_default_str();
-  command->add_flag("--check", flags->check,
-                    "read every sample; list those that cannot be read, and exit with 1 if any");
+  command->add_flag(
+      "--check", flags->check,
+      "read every sample; list those that cannot be read, and exit with 1 if any, unless "
+      "--on-bad-record skips them");
+  add_bad_record_flag(*command, flags->on_bad_record,
+                      "what to do with a sample that cannot be read: stop, where the data cannot "
+                      "be opened with it, and exit with 1; or skip: describe the others, and "
+                      "report the number at the end");
   command->add_option("--draw", flags->draw, "print the first N samples, with their images")
       ->check(must_be_nonnegative_integer)
       ->type_name("N")

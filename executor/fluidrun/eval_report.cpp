@@ -136,9 +136,9 @@ nlohmann::ordered_json json_of(const EvaluationReport& report,
 void add_report_flags(CLI::App& command, ReportFlags& flags) {
   begin_group(command, kDebuggingGroup);
   CLI::Option* report =
-      command.add_flag("--report", flags.file,
-                       "print the confusion matrix of a classifier, the scores of its classes, and "
-                       "the samples with the largest losses; --report=FILE.json also writes them");
+      add_file_flag(command, "--report", flags.file,
+                    "print the confusion matrix of a classifier, the scores of its classes, and "
+                    "the samples with the largest losses; --report=FILE.json also writes them");
   command.add_option("--worst", flags.worst, "number of samples in --report (default: 10)")
       ->check(must_be_positive_integer)
       ->type_name("N")

@@ -205,9 +205,9 @@ std::string trace_path(const std::string& file, const World& world) {
 void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
   begin_group(command, kDebuggingGroup);
   CLI::Option* profile =
-      command.add_flag("--profile", flags.file,
-                       "print the time per kernel; --profile=FILE.json also writes a trace for "
-                       "Perfetto (ui.perfetto.dev), FILE.rankN.json per rank");
+      add_file_flag(command, "--profile", flags.file,
+                    "print the time per kernel; --profile=FILE.json also writes a trace for "
+                    "Perfetto (ui.perfetto.dev), FILE.rankN.json per rank");
   command.add_option("--profile-steps", flags.options.steps, "recorded steps per batch size")
       ->check(must_be_positive_integer)
       ->needs(profile)

@@ -51,6 +51,7 @@ void append_row(std::string& out, const std::string& left, const std::string& ri
 
 std::string names_and_value(const OptionText& option) {
   const std::string names = fmt::format("{}", fmt::join(option.names, ", "));
+  if (!option.optional_value.empty()) return names + "[=" + option.optional_value + "]";
   return option.value.empty() ? names : names + " " + option.value;
 }
 
@@ -94,6 +95,7 @@ OptionText option_text(const CLI::Option& option) {
     for (const std::string& name : option.get_lnames()) text.names.push_back("--" + name);
   }
   if (option.get_items_expected_max() > 0) text.value = option.get_type_name();
+  if (takes_optional_file(option)) text.optional_value = option.get_type_name();
   text.choices = choices_in(text.value);
   if (!text.choices.empty() && text.value.size() > kMaxValueColumns) {
     text.value = "NAME";
@@ -120,6 +122,15 @@ bool is_named(const CLI::App* command) { return !command->get_name().empty(); }
 }  // namespace
 
 void begin_group(CLI::App& command, const char* group) { command.option_defaults()->group(group); }
+
+CLI::Option* add_file_flag(CLI::App& command, const std::string& name, std::string& file,
+                           const std::string& description) {
+  return command.add_flag(name, file, description)->type_name("FILE");
+}
+
+bool takes_optional_file(const CLI::Option& option) {
+  return option.get_items_expected_max() == 0 && option.get_type_name() == "FILE";
+}
 
 CommandText command_text(const CLI::App& command) {
   CommandText text{.name = command.get_name(),

@@ -5,7 +5,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace fluid {
 
@@ -27,10 +28,18 @@ inline constexpr const char* kGeneralGroup = "General";
 /// Sets the --help group of the options that are added to `command` afterwards.
 void begin_group(CLI::App& command, const char* group);
 
+/// Adds a flag that takes an optional file, as `--name=FILE`. As with getopt_long(), the word after
+/// `--name` is no value of it. `file` is set to "true" if the flag is given without a file.
+CLI::Option* add_file_flag(CLI::App& command, const std::string& name, std::string& file,
+                           const std::string& description);
+/// Whether add_file_flag() added `option`.
+bool takes_optional_file(const CLI::Option& option);
+
 /// The texts of an option in --help, man pages and completion scripts.
 struct OptionText {
   std::vector<std::string> names;  ///< names such as "-o" and "--output"; one name for a positional
-  std::string value;  ///< type name of the value: "N", "off|o1|o2|auto"; empty for a flag
+  std::string value;           ///< type name of the value: "N", "off|o1|o2|auto"; empty for a flag
+  std::string optional_value;  ///< type name of the value of an add_file_flag(); else empty
   std::vector<std::string> choices;  ///< fixed choices in the type name: "off", "o1", ...
   /// One line that includes the default and the options that this option needs.
   std::string description;

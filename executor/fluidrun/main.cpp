@@ -12,6 +12,7 @@
 #include <iostream>
 #include <memory>
 #include <new>
+#include <span>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -81,12 +82,34 @@ class OptionFile : public CLI::ConfigTOML {
   const CLI::App& app_;
 };
 
-int parse_error(const CLI::App& app, const CLI::ParseError& error) {
+/// Whether `word` names an option of the chosen subcommand whose file is optional.
+bool names_file_flag(const CLI::App& app, const std::string& word) {
+  const auto chosen = app.get_subcommands();
+  if (chosen.empty() || !word.starts_with("--")) return false;
+  const CLI::Option* option = chosen.front()->get_option_no_throw(word);
+  return option != nullptr && takes_optional_file(*option);
+}
+
+/// Returns the form of an option whose file is given after a space in `arguments`: ": write
+/// --report=r.json". Returns "" if there is none.
+std::string form_with_equals(const CLI::App& app, std::span<char* const> arguments) {
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    const std::string option = arguments[i - 1], file = arguments[i];
+    const bool has_extension = file.find('.') != std::string::npos && !file.starts_with('-');
+    if (!has_extension || !names_file_flag(app, option)) continue;
+    return ": write " + option + "=" + file;
+  }
+  return "";
+}
+
+int parse_error(const CLI::App& app, const CLI::ParseError& error,
+                std::span<char* const> arguments) {
   std::string what = error.what();
   const std::vector<std::string> rest = app.remaining(true);
   if (!rest.empty()) {
+    const std::string form = form_with_equals(app, arguments);
     what = "'" + rest.front() + "' is not expected" +
-           did_you_mean(rest.front(), near_miss_candidates(app));
+           (form.empty() ? did_you_mean(rest.front(), near_miss_candidates(app)) : form);
   }
   // prefix of CLI11's message for an unknown option
   constexpr std::string_view kUnknownOption = "INI was not able to parse ";
@@ -191,7 +214,7 @@ int main_of(int argc, char** argv) {
     fmt::print("{}", text.str());
     return code;
   } catch (const CLI::ParseError& error) {
-    return parse_error(app, error);
+    return parse_error(app, error, {argv, separator});
   }
   return action();
 }

@@ -44,6 +44,7 @@ void append_options(std::string& page, const std::vector<OptionText>& options) {
       page += (i == 0 ? "" : ", ") + bold(option.names[i]);
     }
     if (!option.value.empty()) page += " " + italic(option.value);
+    if (!option.optional_value.empty()) page += "[=" + italic(option.optional_value) + "]";
     page += "\n" + roff_escaped(option.description) + "\n";
   }
 }

@@ -16,10 +16,14 @@ void add_reading_flags(CLI::App& command, ReadingFlags& flags) {
                   "else the cores, at most 4); the batches do not depend on it")
       ->check(must_be_positive_integer)
       ->type_name("N");
-  command
-      .add_option("--on-bad-record", flags.on_bad_record,
-                  "what to do with a sample that cannot be read: stop, or skip: train on the next "
-                  "one instead, evaluate and predict without it, and report the number at the end")
+  add_bad_record_flag(
+      command, flags.on_bad_record,
+      "what to do with a sample that cannot be read: stop, or skip: train on the next one instead, "
+      "evaluate and predict without it, and report the number at the end");
+}
+
+void add_bad_record_flag(CLI::App& command, std::string& value, const std::string& description) {
+  command.add_option("--on-bad-record", value, description)
       ->check([](const std::string& text) {
         const bool known = text == "stop" || text == "skip";
         return known ? "" : "must be stop or skip, not " + text;

@@ -18,8 +18,8 @@ std::string must_be_decay(const std::string& text) {
 }
 
 void add_find_lr_flag(CLI::App& command, TrainFlags& flags) {
-  CLI::Option* find_lr = command.add_flag(
-      "--find-lr", flags.find_lr,
+  CLI::Option* find_lr = add_file_flag(
+      command, "--find-lr", flags.find_lr,
       "instead of training, run a learning rate range test of 100 steps (or --max-steps), from "
       "1e-7 to 10, and suggest a rate; --find-lr=FILE.svg draws the curve, FILE.csv lists it");
   for (const char* other :

@@ -46,6 +46,13 @@ void MemoryBytes::read(int64_t offset, std::span<std::byte> to) const {
   if (!to.empty()) std::memcpy(to.data(), bytes_.data() + offset, to.size());
 }
 
+std::shared_ptr<const ByteSource> load_bytes(const ByteSource& source, int64_t offset,
+                                             int64_t size) {
+  std::vector<std::byte> bytes(static_cast<size_t>(size));
+  source.read(offset, bytes);
+  return std::make_shared<OwnedBytes>(std::move(bytes));
+}
+
 FileBytes::FileBytes(const std::string& path) : path_(path) {
   // O_NONBLOCK, so that opening a FIFO does not block.
   fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);

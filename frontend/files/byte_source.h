@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/tensor.h"
@@ -25,6 +27,8 @@ class ByteSource {
   /// Reads the tensor whose elements start at `offset`. The range must be within size().
   virtual Tensor read_tensor(DType dtype, const std::vector<int64_t>& shape, int64_t offset) const;
 
+  virtual int64_t resident_bytes() const { return 0; }  ///< size in bytes of contents in memory
+
   /// Returns the XXH3 hash of the bytes from `offset` to the end.
   uint64_t hash(int64_t offset = 0) const;
 };
@@ -35,10 +39,26 @@ class MemoryBytes : public ByteSource {
   explicit MemoryBytes(std::string_view bytes) : bytes_(bytes) {}
   int64_t size() const override { return static_cast<int64_t>(bytes_.size()); }
   void read(int64_t offset, std::span<std::byte> to) const override;
+  int64_t resident_bytes() const override { return size(); }
 
  private:
   std::string_view bytes_;
 };
+
+/// A ByteSource that owns its bytes.
+class OwnedBytes : public MemoryBytes {
+ public:
+  explicit OwnedBytes(std::vector<std::byte> bytes)
+      : MemoryBytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()}),
+        owned_(std::move(bytes)) {}
+
+ private:
+  std::vector<std::byte> owned_;
+};
+
+/// Returns the `size` bytes at `offset` of `source`, in memory.
+std::shared_ptr<const ByteSource> load_bytes(const ByteSource& source, int64_t offset,
+                                             int64_t size);
 
 /// A ByteSource over a regular file. Large tensors are memory-mapped copy-on-write: the system
 /// loads pages on access and may evict unmodified pages. Destroying the last copy of a Tensor

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "frontend/files/line_reader.h"
 #include "ir/error.h"
 #include "ir/text.h"
 
@@ -16,6 +17,17 @@ bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 CsvParser::CsvParser(std::string_view text, std::string source_name)
     : text_(text), source_name_(std::move(source_name)) {
+  skip_byte_order_mark();
+}
+
+CsvParser::CsvParser(ReadMore read_more, std::string source_name)
+    : read_more_(std::move(read_more)), source_name_(std::move(source_name)) {
+  read_more_(buffer_);
+  text_ = buffer_;
+  skip_byte_order_mark();
+}
+
+void CsvParser::skip_byte_order_mark() {
   if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
   if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff")) {
     throw UserError(source_name_ + " is UTF-16: save it as UTF-8");
@@ -44,6 +56,35 @@ void CsvParser::skip_empty_lines() {
 }
 
 bool CsvParser::next() {
+  for (;;) {
+    const size_t begin = at_;
+    const int64_t line = line_;
+    // What follows the last two characters of a part can change how the record before is parsed.
+    const auto may_go_on = [&] { return at_ + 2 > text_.size() && read_more(begin, line); };
+    try {
+      const bool is_record = parse_record();
+      if (!may_go_on()) return is_record;
+    } catch (const UserError&) {
+      if (!may_go_on()) throw;
+    }
+  }
+}
+
+/// Reads on in a text whose record at `record_at` reaches the end of the part, and moves back to
+/// the start of the record. Returns false, and changes nothing, at the end of the text.
+bool CsvParser::read_more(size_t record_at, int64_t record_line) {
+  const auto seen = static_cast<int64_t>(text_.size() - record_at);  // bytes of the record
+  if (read_more_ == nullptr || !read_more_(buffer_)) return false;
+  buffer_.erase(0, record_at);
+  text_ = buffer_;
+  at_ = 0;
+  line_ = record_line;
+  if (seen <= kMaxRecordBytes) return true;
+  fail(record_line, "the record has more than " + std::to_string(kMaxRecordBytes >> 20) +
+                        " MiB: does a quoted field not end?");
+}
+
+bool CsvParser::parse_record() {
   skip_empty_lines();
   fields_.clear();
   unescaped_.clear();
@@ -75,7 +116,10 @@ std::string_view CsvParser::parse_quoted_field() {
   size_t begin = ++at_;
   for (;;) {
     const size_t quote = text_.find('"', at_);
-    if (quote == std::string_view::npos) fail(opened, "a quoted field does not end");
+    if (quote == std::string_view::npos) {
+      at_ = text_.size();
+      fail(opened, "a quoted field does not end");
+    }
     line_ += std::count(text_.begin() + static_cast<ptrdiff_t>(at_),
                         text_.begin() + static_cast<ptrdiff_t>(quote), '\n');
     const bool escaped = text_.substr(quote + 1).starts_with('"');

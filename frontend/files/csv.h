@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,12 @@ class CsvParser {
   /// `text` must outlive the parser. Error messages refer to the text as `source_name`. Throws
   /// UserError for UTF-16 text.
   CsvParser(std::string_view text, std::string source_name);
+  /// Appends the next part of a text to `text`. Returns false, and changes nothing, at its end.
+  using ReadMore = std::function<bool(std::string& text)>;
+  /// Like the above, for a text that is read part by part. next() also throws UserError for a
+  /// record of more than kMaxRecordBytes.
+  CsvParser(ReadMore read_more, std::string source_name);
+  CsvParser(const CsvParser&) = delete;
 
   /// Reads the next record into fields(). Returns false at the end of the text. Throws UserError,
   /// naming the line, for an unterminated quoted field or for text after a closing quote.
@@ -27,6 +34,9 @@ class CsvParser {
   std::string location() const;                  ///< "<source_name>:<line>" of the current record
 
  private:
+  void skip_byte_order_mark();
+  bool read_more(size_t record_at, int64_t record_line);
+  bool parse_record();
   [[noreturn]] void fail(int64_t line, const std::string& message) const;
   bool at_end() const { return at_ >= text_.size(); }
   bool at_line_end() const;
@@ -35,6 +45,8 @@ class CsvParser {
   std::string_view parse_field();
   std::string_view parse_quoted_field();
 
+  ReadMore read_more_;  ///< null: text_ is the whole text
+  std::string buffer_;  ///< the part of the text that text_ views, if there is read_more_
   std::string_view text_;
   std::string source_name_;
   size_t at_ = 0;

@@ -9,7 +9,10 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <span>
+#include <vector>
 
+#include "frontend/files/temporary_file.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -42,6 +45,34 @@ size_t estimated_size(const std::string& path) {
   return std::min(uintmax_t{stored_size}, size * kMaxCompressionRatio);
 }
 
+/// The decompressed contents of a file, read in order.
+class GzStream {
+ public:
+  explicit GzStream(const std::string& path) : path_(path) {
+    errno = 0;
+    file_.reset(gzopen(path.c_str(), "rb"));
+    if (!file_) fail(path, std::strerror(errno != 0 ? errno : ENOMEM));
+    gzbuffer(file_.get(), kBuffer);
+  }
+
+  /// Reads at most to.size() bytes, which must be less than 2^31. Returns their number; 0: the end.
+  size_t read(std::span<std::byte> to) {
+    const int n = gzread(file_.get(), to.data(), static_cast<unsigned>(to.size()));
+    int code = Z_OK;
+    const char* why = gzerror(file_.get(), &code);
+    if (code == Z_ERRNO) fail(path_, std::strerror(errno));
+    if (n < 0 || (n == 0 && code != Z_OK && code != Z_STREAM_END)) {
+      const bool cut = code == Z_BUF_ERROR;
+      fail(path_, cut ? "the gzip data is cut off" : std::string("damaged gzip data: ") + why);
+    }
+    return static_cast<size_t>(n);
+  }
+
+ private:
+  const std::string& path_;
+  std::unique_ptr<gzFile_s, GzCloser> file_;
+};
+
 }  // namespace
 
 bool is_gzipped(const std::string& path) {
@@ -54,10 +85,7 @@ bool is_gzipped(const std::string& path) {
 }
 
 std::string read_maybe_gz(const std::string& path, int64_t limit) {
-  errno = 0;
-  const std::unique_ptr<gzFile_s, GzCloser> file(gzopen(path.c_str(), "rb"));
-  if (!file) fail(path, std::strerror(errno != 0 ? errno : ENOMEM));
-  gzbuffer(file.get(), kBuffer);
+  GzStream file(path);
   const size_t most = static_cast<size_t>(limit) + 1;
   std::string text;
   // The extra byte lets gzread() detect the end of the file before the buffer must grow.
@@ -68,20 +96,25 @@ std::string read_maybe_gz(const std::string& path, int64_t limit) {
       const size_t room = used < text.capacity() ? text.capacity() : used + kReadSize;
       text.resize(std::min({most, room, used + kReadSize}));
     }
-    const int n = gzread(file.get(), text.data() + used, static_cast<unsigned>(text.size() - used));
-    int code = Z_OK;
-    const char* why = gzerror(file.get(), &code);
-    if (code == Z_ERRNO) fail(path, std::strerror(errno));
-    if (n < 0 || (n == 0 && code != Z_OK && code != Z_STREAM_END)) {
-      const bool cut = code == Z_BUF_ERROR;
-      fail(path, cut ? "the gzip data is cut off" : std::string("damaged gzip data: ") + why);
-    }
+    const size_t n = file.read(std::as_writable_bytes(std::span(text).subspan(used)));
     if (n == 0) break;
-    used += static_cast<size_t>(n);
+    used += n;
     if (used == most) fail(path, "holds more than " + std::to_string(limit) + " bytes");
   }
   text.resize(used);
   return text;
+}
+
+std::shared_ptr<const ByteSource> open_maybe_gz(const std::string& path, int64_t memory_limit) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path, error) && !is_gzipped(path)) {
+    return std::make_shared<FileBytes>(path);
+  }
+  GzStream file(path);
+  SpillBuffer contents(memory_limit);
+  std::vector<std::byte> piece(kReadSize);
+  while (const size_t n = file.read(piece)) contents.append(std::span(piece).first(n));
+  return contents.release();
 }
 
 }  // namespace fluid

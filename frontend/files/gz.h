@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+
+#include "frontend/files/byte_source.h"
 
 namespace fluid {
 
@@ -16,5 +19,11 @@ bool is_gzipped(const std::string& path);
 /// naming the path when the file is unreadable, damaged or truncated, or when its contents have
 /// more than `limit` bytes.
 std::string read_maybe_gz(const std::string& path, int64_t limit = kMaxDataBytes);
+
+/// Returns the contents of the file `path`, decompressed if it is a gzip file. Reads a regular file
+/// that is not compressed on demand. Copies other contents: to memory if they have at most
+/// `memory_limit` bytes, else to a temporary file. Throws UserError like read_maybe_gz(), but knows
+/// no size limit.
+std::shared_ptr<const ByteSource> open_maybe_gz(const std::string& path, int64_t memory_limit);
 
 }  // namespace fluid

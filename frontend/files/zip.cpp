@@ -3,6 +3,8 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <memory>
+#include <new>
 
 #include "ir/error.h"
 
@@ -15,6 +17,12 @@ constexpr int64_t kEndBytes = 22, kLocator64Bytes = 20, kEnd64Bytes = 56, kEntry
 constexpr int64_t kLocalBytes = 30, kMaxComment = 65535;
 constexpr uint64_t kIn64 = 0xffffffff;  ///< placeholder: the value is in the ZIP64 extra field
 constexpr uint16_t kZip64Field = 1;
+
+constexpr int64_t kPartBytes = int64_t{256} << 10;
+
+[[noreturn]] void fail_damaged(const std::string& archive_name) {
+  throw UserError("'" + archive_name + "': damaged ZIP archive");
+}
 
 /// Reads little-endian integers from a byte range of an archive.
 class ZipBytes {
@@ -42,7 +50,7 @@ class ZipBytes {
     return bytes_.substr(static_cast<size_t>(offset), static_cast<size_t>(size));
   }
   const std::string& bytes() const { return bytes_; }
-  [[noreturn]] void fail() const { throw UserError("'" + name_ + "': damaged ZIP archive"); }
+  [[noreturn]] void fail() const { fail_damaged(name_); }
 
  private:
   const std::string& name_;
@@ -130,35 +138,36 @@ int64_t zip_data_offset(const ByteSource& archive, const ZipMember& member,
   return offset;
 }
 
-std::string read_zip_member(const ByteSource& archive, const ZipMember& member,
-                            const std::string& archive_name) {
-  ZipBytes stored(archive, zip_data_offset(archive, member, archive_name), member.stored_size,
-                  archive_name);
-  if (!member.deflated) return stored.bytes();
-  // Deflate compresses at most about 1032 to 1. A larger size means damaged data.
-  if (member.size / 1100 > member.stored_size + 1) stored.fail();
-  std::string bytes(static_cast<size_t>(member.size), '\0');
+void inflate_zip_member(const ByteSource& archive, const ZipMember& member,
+                        const std::string& archive_name,
+                        const std::function<void(std::span<const std::byte>)>& use) {
+  const int64_t begin = zip_data_offset(archive, member, archive_name);
   z_stream stream = {};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) stored.fail();
-  size_t in = 0, out = 0;
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, inflateEnd);
+  std::vector<std::byte> in(kPartBytes), out(kPartBytes);
+  int64_t read = 0, inflated = 0;
+  uLong crc = 0;
   int status = Z_OK;
-  constexpr size_t kStep = size_t{1} << 30;
-  while (status == Z_OK) {
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(stored.bytes().data())) + in;
-    stream.avail_in = static_cast<uInt>(std::min(kStep, stored.bytes().size() - in));
-    stream.next_out = reinterpret_cast<Bytef*>(bytes.data()) + out;
-    stream.avail_out = static_cast<uInt>(std::min(kStep, bytes.size() - out));
-    const uInt in_before = stream.avail_in, out_before = stream.avail_out;
+  while (status == Z_OK && inflated <= member.size) {
+    if (stream.avail_in == 0) {
+      const auto count =
+          static_cast<size_t>(std::min<int64_t>(kPartBytes, member.stored_size - read));
+      archive.read(begin + read, std::span(in).first(count));
+      read += static_cast<int64_t>(count);
+      stream.next_in = reinterpret_cast<Bytef*>(in.data());
+      stream.avail_in = static_cast<uInt>(count);
+    }
+    stream.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream.avail_out = static_cast<uInt>(out.size());
     status = inflate(&stream, Z_NO_FLUSH);
-    in += in_before - stream.avail_in;
-    out += out_before - stream.avail_out;
+    const std::span part = std::span(out).first(out.size() - stream.avail_out);
+    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(part.data()), part.size());
+    inflated += std::ssize(part);
+    if (!part.empty()) use(part);
   }
-  inflateEnd(&stream);
-  const auto* inflated = reinterpret_cast<const Bytef*>(bytes.data());
-  const bool intact = status == Z_STREAM_END && out == bytes.size() &&
-                      crc32_z(0, inflated, bytes.size()) == member.crc;
-  if (!intact) stored.fail();
-  return bytes;
+  const bool intact = status == Z_STREAM_END && inflated == member.size && crc == member.crc;
+  if (!intact) fail_damaged(archive_name);
 }
 
 }  // namespace fluid

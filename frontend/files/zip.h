@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,9 +29,10 @@ std::vector<ZipMember> read_zip_directory(const ByteSource& archive,
 /// Returns the byte offset in the archive of a member's data, which may be compressed.
 int64_t zip_data_offset(const ByteSource& archive, const ZipMember& member,
                         const std::string& archive_name);
-/// Reads a member and decompresses it if necessary. Throws UserError for damaged data. Verifies the
-/// CRC-32 of compressed members only.
-std::string read_zip_member(const ByteSource& archive, const ZipMember& member,
-                            const std::string& archive_name);
+/// Calls `use` for the next part of a deflated member, part after part. Throws UserError for
+/// damaged data, after the last part if only the checksum shows the damage.
+void inflate_zip_member(const ByteSource& archive, const ZipMember& member,
+                        const std::string& archive_name,
+                        const std::function<void(std::span<const std::byte>)>& use);
 
 }  // namespace fluid

@@ -4,12 +4,11 @@
 #include <cstring>
 
 #include "frontend/files/npy.h"
+#include "frontend/files/temporary_file.h"
 #include "ir/error.h"
 
 namespace fluid {
 namespace {
-
-constexpr int64_t kMaxLoadedBytes = int64_t{64} << 20;
 
 /// The bytes of a tensor in memory.
 class TensorBytes : public MemoryBytes {
@@ -48,6 +47,11 @@ class ArraySource : public SampleSource {
     }
   }
   std::string name() const override { return name_; }
+  int64_t resident_bytes() const override {
+    int64_t bytes = 0;
+    for (const ArrayColumn& array : arrays_) bytes += array.file->resident_bytes();
+    return bytes;
+  }
 
  private:
   std::vector<ArrayColumn> arrays_;

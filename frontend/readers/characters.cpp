@@ -4,11 +4,13 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "frontend/files/temporary_file.h"
 #include "frontend/readers/documents.h"
 #include "frontend/readers/excerpt.h"
 #include "frontend/tokenizers/unicode.h"
@@ -71,15 +73,18 @@ class CharacterReader {
 
   CharacterText read() {
     const bool has_unknown = args_.get_flag("unknown", false);
-    std::vector<int32_t> all;
+    SpillBuffer all(kMaxLoadedBytes);
+    std::vector<int32_t> ids;  // of a part
     for_each_part([&](const DocumentPart& part) {
       for_each_character(part, [&](char32_t code_point, std::string_view text, int64_t byte) {
         const auto found = ids_.find(code_point);
         if (found == ids_.end() && !has_unknown) fail_unknown(part, code_point, text, byte);
-        all.push_back(found == ids_.end() ? unknown_id() : found->second);
+        ids.push_back(found == ids_.end() ? unknown_id() : found->second);
       });
+      all.append(std::as_bytes(std::span(ids)));
+      ids.clear();
     });
-    return {Symbols(std::move(all)), use_.keep(std::move(table_))};
+    return {Symbols<int32_t>(all.release()), use_.keep(std::move(table_))};
   }
 
  private:

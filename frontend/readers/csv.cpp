@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "frontend/files/gz.h"
+#include "frontend/files/line_reader.h"
+#include "frontend/files/temporary_file.h"
 #include "frontend/readers/csv_columns.h"
 #include "frontend/readers/excerpt.h"
 #include "frontend/readers/kind.h"
+#include "frontend/readers/row_table.h"
 #include "frontend/readers/table_use.h"
 #include "frontend/tokenizers/unicode.h"
 #include "ir/error.h"
@@ -20,6 +25,7 @@ namespace fluid {
 namespace {
 
 constexpr const char* kCsvKind = "csv";
+constexpr size_t kMaxUtf8Bytes = 4;  ///< of a code point
 
 /// Whether `field` is empty or a common marker for a missing value, such as "NaN".
 bool is_missing(std::string_view field) {
@@ -53,31 +59,55 @@ MissingRule missing_rule(const TableUse& use) {
   return {MissingRule::kConstant, *number};
 }
 
-/// Returns the text of a file as UTF-8, so that a table can store its names and categories. Reads
-/// text that is not UTF-8 as Latin-1.
-std::string as_utf8(std::string text) {
-  char32_t code_point = 0;
-  size_t at = 0;
-  while (at < text.size() && next_code_point(text, at, code_point)) continue;
-  const bool is_utf16 = text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
-  if (at == text.size() || is_utf16) return text;
-  std::string converted;
-  for (const char c : text) converted += utf8_of(static_cast<unsigned char>(c));
-  return converted;
+/// Whether a text is UTF-8.
+bool is_utf8(std::shared_ptr<const ByteSource> file) {
+  SequentialBytes parts(std::move(file));
+  std::string text;
+  while (parts.read_more(text)) {
+    char bits = 0;
+    for (const char c : text) bits |= c;
+    size_t at = bits >= 0 ? text.size() : 0;  // ASCII needs no closer look
+    char32_t code_point = 0;
+    while (at < text.size() && next_code_point(text, at, code_point)) continue;
+    if (text.size() - at >= kMaxUtf8Bytes) return false;
+    text.erase(0, at);  // keeps a code point that goes on in the next part
+  }
+  return text.empty();
+}
+
+/// Returns a function that reads a text as UTF-8, so that a table can store its names and
+/// categories. Reads text that is not UTF-8 as Latin-1.
+CsvParser::ReadMore read_as_utf8(const std::shared_ptr<const ByteSource>& file) {
+  const auto parts = std::make_shared<SequentialBytes>(file);
+  if (is_utf8(file)) return [parts](std::string& text) { return parts->read_more(text); };
+  return [parts, is_first = true](std::string& text) mutable {
+    std::string part;
+    if (!parts->read_more(part)) return false;
+    // CsvParser names UTF-16 by its byte order mark.
+    const bool is_utf16 = part.starts_with("\xff\xfe") || part.starts_with("\xfe\xff");
+    if (std::exchange(is_first, false) && is_utf16) {
+      text += part;
+      return true;
+    }
+    for (const char c : part) text += utf8_of(static_cast<unsigned char>(c));
+    return true;
+  };
 }
 
 /// Thrown for a row that missing=drop leaves out.
 struct DroppedRow {};
 
-/// Reads the columns of a CSV file into a dataset, row by row.
+/// Parses the rows of a CSV file. Numbers of x are f32, NaN if they are missing; texts are numbers
+/// of DistinctTexts.
 class TableReader {
  public:
-  TableReader(const TableUse& use, const std::string& text)
+  TableReader(const TableUse& use, CsvParser& csv)
       : use_(use),
         args_(use.args()),
-        csv_(text, args_.path()),
+        csv_(csv),
         missing_(missing_rule(use_)),
-        classes_(args_.get_flag("classes", false)) {
+        classes_(args_.get_flag("classes", false)),
+        rows_(args_.memory_limit()) {
     if (!csv_.next()) throw UserError(args_.path() + " is empty: no line names the columns");
     for (const std::string_view name : csv_.fields()) names_.emplace_back(name);
     check_distinct();
@@ -86,18 +116,18 @@ class TableReader {
     categories_.resize(columns_.categorical().size());
   }
 
-  Dataset read() {
+  SampleSourcePtr read() {
     bool has_rows = false;
+    Row row;
     while (csv_.next()) {
       has_rows = true;
-      Row row;
       try {
-        row = read_row();
+        read_row(row);
       } catch (const DroppedRow&) {
         continue;
       } catch (const UserError& error) {
         if (args_.bad_records() == BadRecords::stop) throw;
-        skipped_.add(error.what());
+        data_.skipped.add(error.what());
         continue;
       }
       append(row);
@@ -105,20 +135,23 @@ class TableReader {
     if (!has_rows) {
       throw UserError(args_.path() + " has a header but no rows: its only line names the columns");
     }
+    data_.source = args_.path();
+    data_.row_bytes = row_bytes();
+    data_.samples = rows_.rows();
+    data_.rows = rows_.release();
     ColumnTable table = start_table();
     if (use_.given() == nullptr) learn(table);
-    apply_table(table);
-    Dataset data = dataset(table);
-    data.table = use_.keep(std::move(table));
-    return data;
+    add_columns(table);
+    data_.table = use_.keep(std::move(table));
+    return make_source(std::move(data_));
   }
 
  private:
   struct Row {
     std::vector<float> x, y;
     std::vector<int64_t> classes;
-    std::vector<std::string> categories;
-    std::string split;
+    std::vector<std::string_view> categories;
+    std::string_view split;
   };
 
   [[noreturn]] void fail(const std::string& message) const {
@@ -132,33 +165,37 @@ class TableReader {
     }
   }
 
-  Row read_row() const {
+  void read_row(Row& row) const {
     if (csv_.fields().size() != names_.size()) {
       fail(std::to_string(csv_.fields().size()) + " fields, but the first line has " +
            std::to_string(names_.size()));
     }
-    Row row;
+    row = {};
     for (const size_t column : columns_.x) row.x.push_back(feature(column));
     for (const size_t column : columns_.categorical()) {
       const std::string_view field = csv_.fields()[column];
       if (field.empty()) reject(field, column);
-      row.categories.emplace_back(field);
+      row.categories.push_back(field);
     }
     for (const size_t column : columns_.labels) {
       if (columns_.has_categorical_label) break;
       classes_ ? row.classes.push_back(class_of(column)) : row.y.push_back(f32_of(column));
     }
     if (columns_.split) row.split = csv_.fields()[*columns_.split];
-    return row;
   }
 
+  /// Writes a row in the order that add_columns() expects.
   void append(const Row& row) {
-    lines_.push_back(csv_.line());
-    x_.insert(x_.end(), row.x.begin(), row.x.end());
-    y_.insert(y_.end(), row.y.begin(), row.y.end());
-    class_indices_.insert(class_indices_.end(), row.classes.begin(), row.classes.end());
-    for (size_t i = 0; i < categories_.size(); ++i) categories_[i].push_back(row.categories[i]);
-    if (columns_.split) split_values_.push_back(row.split);
+    const int64_t line = csv_.line();
+    rows_.start_row(line);
+    for (const float value : row.x) rows_.append(value);
+    for (size_t i = 0; i < categories_.size(); ++i) {
+      rows_.append(categories_[i].number_of(row.categories[i], line));
+    }
+    for (const float value : row.y) rows_.append(value);
+    for (const int64_t value : row.classes) rows_.append(value);
+    if (columns_.split) rows_.append(split_values_.number_of(row.split, line));
+    rows_.finish_row();
   }
 
   /// Returns the number in `column`; NaN for a missing number, which apply_table() replaces.
@@ -225,146 +262,178 @@ class TableReader {
   }
 
   /// Learns the categories of all rows, and the moments of the training rows.
-  void learn(ColumnTable& table) const {
+  void learn(ColumnTable& table) {
     const std::vector<size_t> categorical = columns_.categorical();
     for (size_t i = 0; i < categorical.size(); ++i) {
-      table.classes[names_[categorical[i]]] = categories_of(categories_[i]);
+      table.classes[names_[categorical[i]]] = categories_of(categories_[i].texts());
     }
-    if (!needs_moments() || lines_.empty()) return;
-    const std::vector<RowUse> uses = row_uses();
+    if (!needs_moments() || data_.samples == 0) return;
+    const std::vector<ColumnTable::Moments> moments = learned_moments();
     for (size_t i = 0; i < columns_.x.size(); ++i) {
-      table.moments[names_[columns_.x[i]]] = moments_of(i, uses);
+      table.moments[names_[columns_.x[i]]] = moments[i];
     }
   }
 
-  /// Returns the use of each row; empty if no option splits the rows.
-  std::vector<RowUse> row_uses() const {
-    if (!columns_.split) return use_.split().uses(static_cast<int64_t>(lines_.size()));
-    return use_.split().uses(names_[*columns_.split], split_values_,
-                             [&](int64_t row) { return location(static_cast<size_t>(row)); });
-  }
-
-  ColumnTable::Moments moments_of(size_t feature, const std::vector<RowUse>& uses) const {
-    double sum = 0, squares = 0;
-    int64_t count = 0;
-    const auto for_each = [&](const std::function<void(double)>& use) {
-      for (size_t row = 0; row < lines_.size(); ++row) {
-        const float value = x_[row * columns_.x.size() + feature];
-        const bool trains = uses.empty() || uses[row] == RowUse::train;
-        if (trains && !std::isnan(value)) use(value);
-      }
+  /// Returns a function that says whether a row trains. Rows are passed in order.
+  std::function<bool(const std::byte*)> training_rows() const {
+    if (!columns_.split) {
+      return [uses = use_.split().uses(data_.samples), row = size_t{0}](const std::byte*) mutable {
+        return uses.empty() || uses[row++] == RowUse::train;
+      };
+    }
+    const std::string& name = names_[*columns_.split];
+    const auto first_row = [&](size_t i) { return location(split_values_.first_line(i)); };
+    return [uses = use_.split().uses(name, split_values_.texts(), first_row),
+            offset = split_offset()](const std::byte* row) {
+      return uses[static_cast<size_t>(value_at<int32_t>(row + offset))] == RowUse::train;
     };
-    for_each([&](double value) {
-      sum += value;
-      ++count;
-    });
-    if (count == 0) {
-      args_.fail("column '" + names_[columns_.x[feature]] + "' has no value in the training rows");
-    }
-    const double mean = sum / static_cast<double>(count);
-    for_each([&](double value) { squares += (value - mean) * (value - mean); });
-    const double std = std::sqrt(squares / static_cast<double>(count));
-    return {mean, std > 0 ? std : 1};
   }
 
-  /// Fills in missing numbers and normalises x.
-  void apply_table(const ColumnTable& table) {
-    const bool normalizes = args_.get_flag("normalize", false);
-    for (size_t i = 0;
-         i < columns_.x.size() && (needs_moments() || missing_.kind == MissingRule::kConstant);
-         ++i) {
-      const std::string& name = names_[columns_.x[i]];
-      const auto found = table.moments.find(name);
-      if (needs_moments() && found == table.moments.end()) use_.fail_without_column(name);
-      const ColumnTable::Moments moments = needs_moments() ? found->second : ColumnTable::Moments();
-      const double fill =
-          missing_.kind == MissingRule::kMean ? moments.mean : double{missing_.constant};
-      for (size_t row = 0; row < lines_.size(); ++row) {
-        float& value = x_[row * columns_.x.size() + i];
-        const double filled = std::isnan(value) ? fill : double{value};
-        value = static_cast<float>(normalizes ? (filled - moments.mean) / moments.std : filled);
+  /// Calls `use`(i, value) for each number of x that is not missing in the training rows.
+  void for_each_number(const std::function<void(size_t, double)>& use) const {
+    const std::function<bool(const std::byte*)> trains = training_rows();
+    data_.for_each_row([&](const std::byte* row) {
+      if (!trains(row)) return;
+      for (size_t i = 0; i < columns_.x.size(); ++i) {
+        const float value = value_at<float>(row + kXOffset + i * sizeof value);
+        if (!std::isnan(value)) use(i, value);
       }
+    });
+  }
+
+  std::vector<ColumnTable::Moments> learned_moments() const {
+    struct Sums {
+      double sum = 0, mean = 0, squares = 0;
+      int64_t count = 0;
+    };
+    std::vector<Sums> sums(columns_.x.size());
+    for_each_number([&](size_t i, double value) {
+      sums[i].sum += value;
+      ++sums[i].count;
+    });
+    for (size_t i = 0; i < sums.size(); ++i) {
+      if (sums[i].count == 0) {
+        args_.fail("column '" + names_[columns_.x[i]] + "' has no value in the training rows");
+      }
+      sums[i].mean = sums[i].sum / static_cast<double>(sums[i].count);
     }
+    for_each_number([&](size_t i, double value) {
+      sums[i].squares += (value - sums[i].mean) * (value - sums[i].mean);
+    });
+    std::vector<ColumnTable::Moments> moments;
+    for (const Sums& s : sums) {
+      const double std = std::sqrt(s.squares / static_cast<double>(s.count));
+      moments.push_back({s.mean, std > 0 ? std : 1});
+    }
+    return moments;
   }
 
-  std::string location(size_t row) const { return ir::file_and_line(args_.path(), lines_[row]); }
+  std::string location(int64_t line) const { return ir::file_and_line(args_.path(), line); }
 
-  /// Whether every row is a single line, without empty or dropped lines between rows.
-  bool one_line_per_row() const {
-    return lines_.empty() ||
-           lines_.back() - lines_.front() + 1 == static_cast<int64_t>(lines_.size());
+  /// Byte offset in a row of the value of the split column, the last one.
+  int64_t split_offset() const { return row_bytes() - static_cast<int64_t>(sizeof(int32_t)); }
+
+  int64_t row_bytes() const {
+    const size_t label_bytes = classes_ ? sizeof(int64_t) : sizeof(float);
+    const size_t labels = columns_.has_categorical_label ? 0 : columns_.labels.size();
+    return static_cast<int64_t>(kXOffset + columns_.x.size() * sizeof(float) +
+                                categories_.size() * sizeof(int32_t) + labels * label_bytes +
+                                (columns_.split ? sizeof(int32_t) : 0));
   }
 
-  Dataset dataset(const ColumnTable& table) {
-    const auto n = static_cast<int64_t>(lines_.size());
+  void add_columns(const ColumnTable& table) {
+    offset_ = static_cast<int64_t>(kXOffset);
     const auto width = [](const std::vector<size_t>& columns) {
       return static_cast<int64_t>(columns.size());
     };
-    Dataset data;
-    data.source = args_.path();
-    data.skipped = skipped_;
-    const auto add_categories = [&](const std::string& column, size_t i) {
-      const std::string& name = names_[columns_.categorical()[i]];
-      const std::vector<int64_t> ids = use_.ids_of(categories_[i], name, table, [&](size_t row) {
-        return location(row) + ": column '" + excerpt(name) + "'";
-      });
-      data.columns.emplace_back(column, Tensor::of<int64_t>({n}, ids));
-      data.classes[column] = table.classes.at(name);
-    };
     if (!columns_.x.empty()) {
-      data.columns.emplace_back("x", Tensor::of<float>({n, width(columns_.x)}, x_));
+      add_column({"x", DType::f32, {width(columns_.x)}}, sizeof(float), x_conversion(table));
     }
-    for (size_t i = 0; i < columns_.categories.size(); ++i) {
-      add_categories(names_[columns_.categories[i]], i);
+    for (size_t i = 0; i < categories_.size(); ++i) {
+      const bool is_label = i == columns_.categories.size();
+      const std::string& name = names_[columns_.categorical()[i]];
+      add_texts(is_label ? "y" : name, name, categories_[i], table);
     }
-    if (columns_.has_categorical_label) {
-      add_categories("y", columns_.categories.size());
-    } else if (classes_ && columns_.labels.size() == 1) {
-      data.columns.emplace_back("y", Tensor::of<int64_t>({n}, class_indices_));
-    } else if (classes_ && !columns_.labels.empty()) {
-      data.columns.emplace_back("y",
-                                Tensor::of<int64_t>({n, width(columns_.labels)}, class_indices_));
-    } else if (!columns_.labels.empty()) {
-      data.columns.emplace_back("y", Tensor::of<float>({n, width(columns_.labels)}, y_));
+    if (!columns_.has_categorical_label && !columns_.labels.empty()) {
+      const bool is_scalar = classes_ && columns_.labels.size() == 1;
+      std::vector<int64_t> shape;
+      if (!is_scalar) shape = {width(columns_.labels)};
+      const DType dtype = classes_ ? DType::i64 : DType::f32;
+      add_column({"y", dtype, std::move(shape)}, size_of(dtype), nullptr);
     }
-    if (columns_.split) add_split_column(data);
-    if (one_line_per_row()) {
-      data.first_line = lines_.empty() ? 0 : lines_.front();
-    } else {
-      data.lines = std::move(lines_);
-    }
-    return data;
-  }
-
-  /// Adds the column of split=COLUMN, by which split_rows() selects rows.
-  void add_split_column(Dataset& data) const {
+    if (!columns_.split) return;
     const std::string& name = names_[*columns_.split];
     ColumnTable values;  // a separate table: other data need not have these values
-    values.classes[name] = categories_of(split_values_);
-    const std::vector<int64_t> ids =
-        use_.ids_of(split_values_, name, values, [](size_t) { return ""; });
-    data.columns.emplace_back(name, Tensor::of<int64_t>({static_cast<int64_t>(ids.size())}, ids));
-    data.classes[name] = values.classes[name];
+    values.classes[name] = categories_of(split_values_.texts());
+    add_texts(name, name, split_values_, values);
   }
+
+  /// Adds the column of the next values in the rows, of `value_bytes` each.
+  void add_column(Column type, int64_t value_bytes, Conversion convert) {
+    const int64_t bytes = type.numel() * value_bytes;
+    data_.columns.push_back(
+        {.type = std::move(type), .offset = offset_, .convert = std::move(convert)});
+    offset_ += bytes;
+  }
+
+  /// Adds the ids of the texts of column `name` of the file.
+  void add_texts(const std::string& column, const std::string& name, const DistinctTexts& texts,
+                 const ColumnTable& table) {
+    std::vector<int64_t> ids = use_.ids_of(texts.texts(), name, table, [&](size_t i) {
+      return location(texts.first_line(i)) + ": column '" + excerpt(name) + "'";
+    });
+    add_column({column, DType::i64}, sizeof(int32_t), id_conversion(std::move(ids)));
+    data_.columns.back().classes = table.classes.at(name);
+  }
+
+  /// Returns the conversion that fills in missing numbers and normalises x; null: none.
+  Conversion x_conversion(const ColumnTable& table) const {
+    if (!needs_moments() && missing_.kind != MissingRule::kConstant) return nullptr;
+    std::vector<ColumnTable::Moments> moments;
+    for (const size_t column : columns_.x) {
+      const auto found = table.moments.find(names_[column]);
+      if (needs_moments() && found == table.moments.end()) {
+        use_.fail_without_column(names_[column]);
+      }
+      moments.push_back(needs_moments() ? found->second : ColumnTable::Moments());
+    }
+    const bool fills_mean = missing_.kind == MissingRule::kMean;
+    const bool normalizes = args_.get_flag("normalize", false);
+    return [moments = std::move(moments), fills_mean, normalizes, constant = missing_.constant](
+               const std::byte* from, std::byte* to) {
+      for (size_t i = 0; i < moments.size(); ++i) {
+        const auto value = value_at<float>(from + i * sizeof(float));
+        const auto& [mean, std] = moments[i];
+        const double fill = fills_mean ? mean : double{constant};
+        const double filled = std::isnan(value) ? fill : double{value};
+        const auto result = static_cast<float>(normalizes ? (filled - mean) / std : filled);
+        std::memcpy(to + i * sizeof result, &result, sizeof result);
+      }
+    };
+  }
+
+  static constexpr size_t kXOffset = sizeof(int64_t);  // after the line
 
   const TableUse& use_;
   const DataArgs& args_;
-  CsvParser csv_;
+  CsvParser& csv_;
   MissingRule missing_;
   bool classes_;  // whether labels are class indices
   std::vector<std::string> names_;
   CsvColumns columns_;
-  std::vector<int64_t> lines_, class_indices_;
-  std::vector<float> x_, y_;
-  std::vector<std::vector<std::string>> categories_;  // text by [categorical column][row]
-  std::vector<std::string> split_values_;  // values of the column of split=COLUMN, by row
-  SkippedRecords skipped_;
+  std::vector<DistinctTexts> categories_;  // by categorical column
+  DistinctTexts split_values_;             // of the column of split=COLUMN
+  RowWriter rows_;
+  RowTable data_;
+  int64_t offset_ = 0;  // of the next column that add_column() adds
 };
 
-Dataset read_csv(const DataArgs& args) {
+SampleSourcePtr open_csv(const DataArgs& args) {
   const TableUse use(args, kCsvKind);
-  const std::string text = as_utf8(read_maybe_gz(args.path()));
-  return TableReader(use, text).read();
+  CsvParser csv(
+      read_as_utf8(open_maybe_gz(args.path(), std::min(kMaxLoadedBytes, args.memory_limit()))),
+      args.path());
+  return TableReader(use, csv).read();
 }
 
 }  // namespace
@@ -379,11 +448,14 @@ DataKind csv_kind() {
               "i64 of ids; missing=error|drop|mean|NUMBER; normalize=1 by the mean and the std of "
               "the training rows; unknown=1 allows other categories. Saved parameters keep all of "
               "this, and eval and predict read their data by it; table=FILE, a .safetensors or "
-              "JSON, names another file that keeps it, table=none learns it again",
+              "JSON, names another file that keeps it, table=none learns it again; memory=0|1: "
+              "hold the parsed rows in memory (default: below "
+              "64 MiB), else in a temporary file",
           .splits_rows = true,
           .keeps_table = true,
-          .options = {"categories", "classes", "columns", "drop", "label", "missing", "normalize"},
-          .open = in_memory(read_csv)};
+          .options = {"categories", "classes", "columns", "drop", "label", "memory", "missing",
+                      "normalize"},
+          .open = open_csv};
 }
 
 }  // namespace fluid

@@ -5,8 +5,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "frontend/files/byte_source.h"
 #include "frontend/files/gz.h"
+#include "frontend/files/line_reader.h"
+#include "frontend/files/temporary_file.h"
 #include "ir/error.h"
 #include "ir/text.h"
 
@@ -22,12 +23,6 @@ struct FilePart {
   bool is_last = true;
 };
 
-/// Returns a position at which `text` can be cut without cutting a line; 0: none.
-size_t last_line_end(std::string_view text) {
-  const size_t newline = text.rfind('\n');
-  return newline == std::string_view::npos ? 0 : newline + 1;
-}
-
 /// Position before which `text` may be cut so that pre-tokens stay whole; 0: none. No pre-token of
 /// PreTokens contains a space after a character that is not white space, or a newline after a
 /// letter or a digit.
@@ -41,16 +36,9 @@ size_t last_word_end(std::string_view text) {
   return 0;
 }
 
-/// Calls `use` for the parts of a file. `last_cut` returns where a part can end. Gzipped files and
-/// files that are not regular have one part.
+/// Calls `use` for the parts of a file, which end where words end.
 template <class Use>
-void for_each_part(const std::string& path, int64_t part_bytes,
-                   size_t (*last_cut)(std::string_view text), Use use) {
-  if (is_gzipped(path) || !fs::is_regular_file(path)) {
-    const std::string text = read_maybe_gz(path);
-    return use(FilePart{text});
-  }
-  const FileBytes file(path);
+void for_each_part(const ByteSource& file, int64_t part_bytes, Use use) {
   std::string text;
   int64_t first = 0, read = 0;
   do {
@@ -60,7 +48,7 @@ void for_each_part(const std::string& path, int64_t part_bytes,
     file.read(read, std::as_writable_bytes(std::span(text).subspan(kept)));
     read += count;
     const bool is_last = read == file.size();
-    const size_t cut = is_last ? text.size() : last_cut(text);
+    const size_t cut = is_last ? text.size() : last_word_end(text);
     if (cut == 0 && !is_last) continue;
     use(FilePart{std::string_view(text).substr(0, cut), first, is_last});
     text.erase(0, cut);
@@ -98,24 +86,20 @@ void for_each_document_part(const std::string& path, const std::string& json_key
                             const std::function<void(const DocumentPart&)>& use,
                             int64_t part_bytes) {
   for (const std::string& file : text_files(path)) {
+    const std::shared_ptr<const ByteSource> contents = open_maybe_gz(file, kMaxLoadedBytes);
     if (json_key.empty()) {
-      for_each_part(file, part_bytes, last_word_end, [&](const FilePart& part) {
+      for_each_part(*contents, part_bytes, [&](const FilePart& part) {
         use({part.text, file, part.first_byte, part.is_last});
       });
       continue;
     }
-    int64_t number = 0;
-    for_each_part(file, part_bytes, last_line_end, [&](const FilePart& part) {
-      for (std::string_view left = part.text; !left.empty();) {
-        const std::string_view line = left.substr(0, left.find('\n'));
-        left.remove_prefix(std::min(left.size(), line.size() + 1));
-        ++number;
-        if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-        const std::string where = ir::file_and_line(file, number);
-        const std::string text = string_of_line(line, json_key, where);
-        use({text, where});
-      }
-    });
+    LineReader lines(contents, file);
+    for (std::string_view line; lines.next(line);) {
+      if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+      const std::string where = ir::file_and_line(file, lines.number());
+      const std::string text = string_of_line(line, json_key, where);
+      use({text, where});
+    }
   }
 }
 

@@ -24,7 +24,7 @@ std::vector<std::string> text_files(const std::string& path);
 /// Calls `use` for each part of each document of a path, in order. If `json_key` is empty, each
 /// file of text_files() is a document. Otherwise, the files contain JSON Lines, and the string with
 /// the key `json_key` in each line is a document. Parts have about `part_bytes` bytes. Reads one
-/// part at a time, but decompresses a gzipped file as a whole. A UserError for a line that is not
+/// part at a time. A UserError for a line that is not
 /// such an object names the file and the line.
 void for_each_document_part(const std::string& path, const std::string& json_key,
                             const std::function<void(const DocumentPart&)>& use,

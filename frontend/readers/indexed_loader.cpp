@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -56,8 +57,8 @@ class IndexedLoader : public BatchLoader {
     single_batch_ = batch_ == all && !options_.shuffle_seed && data != nullptr;
     if (single_batch_) {
       for (const auto& [name, tensor] : data->columns) slots_[0].columns.push_back(tensor);
-      slots_[0].full = view(0, batch_, shard_of(batch_).first);
-      slots_[0].full.id = fresh_batch_id();
+      add_view(slots_[0], batch_, shard_of(batch_).first);
+      slots_[0].views[batch_].id = fresh_batch_id();
       slots_[0].samples.resize(static_cast<size_t>(all));
       std::iota(slots_[0].samples.begin(), slots_[0].samples.end(), 0);
     }
@@ -86,7 +87,7 @@ class IndexedLoader : public BatchLoader {
       sample_indices_ =
           std::span(slots_[0].samples)
               .subspan(static_cast<size_t>(begin + shard.first), static_cast<size_t>(shard.size));
-      return size == batch_ ? &slots_[0].full : &slots_[0].seek_last;
+      return &slots_[0].views.at(size);
     }
     if (threads_.empty()) start(begin);
     std::unique_lock lock(mutex_);
@@ -98,9 +99,7 @@ class IndexedLoader : public BatchLoader {
     ready_.wait(lock, [&] { return opened_ > released_ && slot.is_filled(); });
     in_use_ = true;
     if (slot.error) std::rethrow_exception(slot.error);
-    const Batch* batch = size == batch_          ? &slot.full
-                         : epoch_ == seek_epoch_ ? &slot.seek_last
-                                                 : &slot.last;
+    const Batch* batch = &slot.views.at(size);
     if (!slot.replaced.empty() && options_.bad_records == BadRecords::leave_out) {
       batch = leave_out_replaced(slot, *batch);
     }
@@ -128,8 +127,7 @@ class IndexedLoader : public BatchLoader {
     seek_remainder_ = (samples_ - position_in_epoch_) % batch_;
     // If a batch is the whole dataset, only the first batch after seek() can be smaller.
     if (single_batch_ && position_in_epoch_ > 0) {
-      slots_[0].seek_last =
-          view(0, seek_remainder_, position_in_epoch_ + shard_of(seek_remainder_).first);
+      add_view(slots_[0], seek_remainder_, position_in_epoch_ + shard_of(seek_remainder_).first);
     }
   }
 
@@ -186,16 +184,16 @@ class IndexedLoader : public BatchLoader {
   /// than samples: row 0 is the sample before the first one.
   struct Slot {
     std::vector<Tensor> columns;
-    std::vector<int64_t> samples;  // index in the source of each row
-    std::set<int64_t> replaced;    // rows that hold another sample, instead of a bad record
-    Batch full, last, seek_last;
-    Batch rest;                     // without the replaced rows
-    int64_t epoch = 0, at = 0;      // of the global batch's first sample
-    int64_t whole = 0;              // size of the global batch
-    RankShard shard;                // shard of this rank
-    int64_t rows = 0;               // number of rows to read
-    int64_t claimed = 0, done = 0;  // numbers of rows that workers have begun, and finished
-    std::exception_ptr error;       // error of the first row that could not be read
+    std::vector<int64_t> samples;    // index in the source of each row
+    std::set<int64_t> replaced;      // rows that hold another sample, instead of a bad record
+    std::map<int64_t, Batch> views;  // of `columns`, by the size of the global batch
+    Batch rest;                      // without the replaced rows
+    int64_t epoch = 0, at = 0;       // of the global batch's first sample
+    int64_t whole = 0;               // size of the global batch
+    RankShard shard;                 // shard of this rank
+    int64_t rows = 0;                // number of rows to read
+    int64_t claimed = 0, done = 0;   // numbers of rows that workers have begun, and finished
+    std::exception_ptr error;        // error of the first row that could not be read
     int64_t error_row = 0;
     bool is_filled() const { return done == rows; }
   };
@@ -215,8 +213,10 @@ class IndexedLoader : public BatchLoader {
 
   void start(int64_t at) {
     if (slots_[0].columns.empty()) allocate();
-    for (size_t slot = 0; slot < kBatchSlots && seek_remainder_ > 0; ++slot) {
-      slots_[slot].seek_last = view(slot, seek_remainder_, lead_);
+    for (Slot& slot : slots_) {
+      for (const int64_t whole : {batch_, last_batch_, seek_remainder_}) {
+        if (whole > 0) add_view(slot, whole, lead_);
+      }
     }
     opened_ = released_ = 0;
     in_use_ = stopping_ = false;
@@ -237,16 +237,15 @@ class IndexedLoader : public BatchLoader {
   }
 
   void allocate() {
-    for (size_t slot = 0; slot < kBatchSlots; ++slot) {
-      slots_[slot].columns = sample_buffers(source_->columns(), shard_of(batch_).size + lead_);
-      slots_[slot].samples.resize(static_cast<size_t>(shard_of(batch_).size + lead_));
-      slots_[slot].full = view(slot, batch_, lead_);
-      if (last_batch_ > 0) slots_[slot].last = view(slot, last_batch_, lead_);
+    for (Slot& slot : slots_) {
+      slot.columns = sample_buffers(source_->columns(), shard_of(batch_).size + lead_);
+      slot.samples.resize(static_cast<size_t>(shard_of(batch_).size + lead_));
     }
   }
 
-  Batch view(size_t slot, int64_t whole, int64_t from) {
-    return batch_view(*source_, slots_[slot].columns, whole, from, options_);
+  /// Makes the view of the global batches of `whole` samples, so that next() does not allocate.
+  void add_view(Slot& slot, int64_t whole, int64_t from) const {
+    slot.views[whole] = batch_view(*source_, slot.columns, whole, from, options_);
   }
 
   static size_t order_index(int64_t epoch) { return static_cast<size_t>(epoch) % kBatchSlots; }

@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "frontend/files/gz.h"
+#include "frontend/files/line_reader.h"
+#include "frontend/files/temporary_file.h"
 #include "frontend/readers/kind.h"
+#include "frontend/readers/row_table.h"
 #include "frontend/readers/table_use.h"
 #include "ir/error.h"
 #include "ir/text.h"
@@ -21,13 +26,19 @@ constexpr const char* kColumns = "columns";  ///< option, and entry of ColumnTab
 constexpr size_t kMaxDepth = 8;              ///< maximum nesting of arrays
 constexpr double kMaxInteger = 0x1p53 - 1;   ///< integers up to this one are exact in a double
 
-/// The values of a key in all lines.
+/// The values of a key in all lines. A row of the RowWriter holds the number of the text, f64
+/// numbers, or f32 numbers if the first line has a number that is no integer.
 struct KeyValues {
   std::string key;
-  std::vector<int64_t> shape;      // shape of one sample
-  std::vector<double> numbers;     // elements of all samples; empty for strings
-  std::vector<std::string> texts;  // of all samples; empty if the values are numbers
+  std::vector<int64_t> shape = {};  // shape of one sample
+  DistinctTexts texts = {};
   bool holds_text = false, is_integer = true;
+  bool is_f32 = false;  // type of the numbers in the rows
+
+  int64_t row_bytes() const {
+    if (holds_text) return sizeof(int32_t);
+    return Column{.shape = shape}.numel() * size_of(is_f32 ? DType::f32 : DType::f64);
+  }
 };
 
 /// A value of a line: its shape and elements.
@@ -40,41 +51,32 @@ struct LineValue {
 
 class JsonLines {
  public:
-  JsonLines(const TableUse& use, std::string_view text)
-      : use_(use), args_(use.args()), text_(text) {}
+  JsonLines(const TableUse& use, LineReader lines)
+      : use_(use), args_(use.args()), lines_(std::move(lines)), rows_(args_.memory_limit()) {}
 
-  Dataset read() {
-    for (std::string_view line; next_line(line);) {
+  SampleSourcePtr read() {
+    for (std::string_view line; lines_.next(line);) {
+      if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       std::vector<LineValue> values;
       try {
         values = values_of(line);
       } catch (const UserError& error) {
         if (args_.bad_records() == BadRecords::stop) throw;
-        skipped_.add(error.what());
-        if (lines_.empty()) keys_.clear();
+        data_.skipped.add(error.what());
+        if (rows_.rows() == 0) keys_.clear();
         continue;
       }
-      lines_.push_back(line_);
-      for (size_t k = 0; k < keys_.size(); ++k) append(keys_[k], values[k]);
+      append(values);
     }
-    if (lines_.empty() && skipped_.count == 0) throw UserError(args_.path() + " holds no sample");
-    return dataset();
+    if (rows_.rows() == 0 && data_.skipped.count == 0) {
+      throw UserError(args_.path() + " holds no sample");
+    }
+    return source();
   }
 
  private:
   [[noreturn]] void fail(const std::string& message) const {
-    throw UserError(ir::file_and_line(args_.path(), line_) + ": " + message);
-  }
-
-  /// Finds the next line that is not blank.
-  bool next_line(std::string_view& line) {
-    while (!text_.empty()) {
-      ++line_;
-      line = text_.substr(0, text_.find('\n'));
-      text_.remove_prefix(std::min(text_.size(), line.size() + 1));
-      if (line.find_first_not_of(" \t\r") != std::string_view::npos) return true;
-    }
-    return false;
+    throw UserError(ir::file_and_line(args_.path(), lines_.number()) + ": " + message);
   }
 
   /// Returns the values in `line` of the keys of the first line, or of option columns.
@@ -88,7 +90,7 @@ class JsonLines {
       if (found == object.end()) fail("no key '" + key.key + "'");
       LineValue value;
       flatten(*found, 0, key.key, value);
-      const bool is_first = lines_.empty();
+      const bool is_first = rows_.rows() == 0;
       if (!is_first && (value.is_text != key.holds_text || value.shape != key.shape)) {
         fail("key '" + key.key + "' has another type or length than in the first line");
       }
@@ -101,20 +103,21 @@ class JsonLines {
     const std::string* columns = args_.find(kColumns);
     std::vector<KeyValues> keys;
     if (columns != nullptr) {
-      for (std::string& key : ir::split_at_commas(*columns)) keys.push_back({std::move(key)});
+      for (std::string& key : ir::split_at_commas(*columns))
+        keys.push_back({.key = std::move(key)});
     } else if (use_.given() != nullptr && use_.given()->columns.contains(kColumns)) {
       for (const std::string& key : use_.given()->columns.at(kColumns)) {
-        if (first.contains(key)) keys.push_back({key});  // data to predict has no labels
+        if (first.contains(key)) keys.push_back({.key = key});  // data to predict has no labels
       }
     } else {
-      for (const auto& [key, value] : first.items()) keys.push_back({key});
+      for (const auto& [key, value] : first.items()) keys.push_back({.key = key});
     }
     if (use_.split().uses_column()) {
       std::vector<std::string> names;
       for (const auto& [key, value] : first.items()) names.push_back(key);
       split_key_ = use_.split().column(names);
       const bool is_listed = std::ranges::find(keys, split_key_, &KeyValues::key) != keys.end();
-      if (!is_listed) keys.push_back({split_key_});
+      if (!is_listed) keys.push_back({.key = split_key_});
     }
     if (keys.empty()) fail("the object has no key");
     keys_ = std::move(keys);
@@ -148,41 +151,63 @@ class JsonLines {
     }
   }
 
-  void append(KeyValues& key, LineValue& value) const {
-    if (lines_.size() == 1) {
-      key.shape = value.shape;
-      key.holds_text = value.is_text;
+  /// Writes the values of a line, by key, as a row.
+  void append(const std::vector<LineValue>& values) {
+    const bool is_first = rows_.rows() == 0;
+    rows_.start_row(lines_.number());
+    for (size_t k = 0; k < keys_.size(); ++k) {
+      KeyValues& key = keys_[k];
+      const LineValue& value = values[k];
+      key.is_integer = key.is_integer && value.is_integer;
+      if (is_first) {
+        key.shape = value.shape;
+        key.holds_text = value.is_text;
+        key.is_f32 = !value.is_integer;
+      }
+      if (value.is_text) rows_.append(key.texts.number_of(value.text, lines_.number()));
+      for (const double number : value.numbers) {
+        key.is_f32 ? rows_.append(static_cast<float>(number)) : rows_.append(number);
+      }
     }
-    key.is_integer = key.is_integer && value.is_integer;
-    key.numbers.insert(key.numbers.end(), value.numbers.begin(), value.numbers.end());
-    if (value.is_text) key.texts.push_back(std::move(value.text));
+    rows_.finish_row();
   }
 
-  Dataset dataset() {
-    Dataset data;
-    data.source = args_.path();
-    data.skipped = skipped_;
+  SampleSourcePtr source() {
+    data_.source = args_.path();
+    data_.samples = rows_.rows();
+    data_.rows = rows_.release();
     ColumnTable table = use_.start({"unknown"});
     if (use_.given() == nullptr) table.columns[kColumns] = kept_keys();
-    for (const KeyValues& key : keys_) {
-      if (lines_.empty()) break;
-      std::vector<int64_t> shape = {static_cast<int64_t>(lines_.size())};
-      shape.insert(shape.end(), key.shape.begin(), key.shape.end());
+    data_.row_bytes = sizeof(int64_t);  // the line
+    for (KeyValues& key : keys_) {
+      if (data_.samples == 0) break;
+      RowColumn column{.type = {key.key, DType::i64, key.shape}, .offset = data_.row_bytes};
+      data_.row_bytes += key.row_bytes();
       if (key.holds_text) {
-        add_categories(key, table, data);
+        add_categories(key, table, column);
       } else if (key.key != split_key_ && table.classes.contains(key.key)) {
         args_.fail("key '" + key.key + "' holds numbers, but categories in the training data");
       } else if (key.is_integer) {
-        const std::vector<int64_t> integers(key.numbers.begin(), key.numbers.end());
-        data.columns.emplace_back(key.key, Tensor::of<int64_t>(shape, integers));
+        column.convert = conversion<int64_t>(column.type.numel());
       } else {
-        const std::vector<float> floats(key.numbers.begin(), key.numbers.end());
-        data.columns.emplace_back(key.key, Tensor::of<float>(shape, floats));
+        column.type.dtype = DType::f32;
+        if (!key.is_f32) column.convert = conversion<float>(column.type.numel());
       }
+      data_.columns.push_back(std::move(column));
     }
-    data.lines = std::move(lines_);
-    data.table = use_.keep(std::move(table));
-    return data;
+    data_.table = use_.keep(std::move(table));
+    return make_source(std::move(data_));
+  }
+
+  /// Returns the conversion of `count` f64 numbers.
+  template <class Value>
+  static Conversion conversion(int64_t count) {
+    return [count](const std::byte* from, std::byte* to) {
+      for (int64_t i = 0; i < count; ++i) {
+        const auto value = static_cast<Value>(value_at<double>(from + i * int64_t{sizeof(double)}));
+        std::memcpy(to + i * int64_t{sizeof value}, &value, sizeof value);
+      }
+    };
   }
 
   /// The keys of the data, without the column of the split.
@@ -194,39 +219,37 @@ class JsonLines {
     return keys;
   }
 
-  /// Replaces the texts of a key by the ids of their categories, which `table` gives or learns.
-  void add_categories(const KeyValues& key, ColumnTable& table, Dataset& data) const {
+  /// Makes `column` the ids of the categories of a key, which `table` gives or learns.
+  void add_categories(const KeyValues& key, ColumnTable& table, RowColumn& column) const {
     const bool is_split = key.key == split_key_;
     // A separate table for the split column: other data need not have these values.
     ColumnTable values;
     ColumnTable& used = is_split ? values : table;
     if (!used.classes.contains(key.key)) {
       if (!is_split && use_.given() != nullptr) use_.fail_without_column(key.key);
-      used.classes[key.key] = categories_of(key.texts);
+      used.classes[key.key] = categories_of(key.texts.texts());
     }
-    const std::vector<int64_t> ids = use_.ids_of(key.texts, key.key, used, [&](size_t line) {
-      return ir::file_and_line(args_.path(), lines_[line]) + ": key '" + key.key + "'";
-    });
+    column.convert = id_conversion(use_.ids_of(key.texts.texts(), key.key, used, [&](size_t i) {
+      return ir::file_and_line(args_.path(), key.texts.first_line(i)) + ": key '" + key.key + "'";
+    }));
     if (!is_split) table.feeds[key.key] = key.key;
-    data.classes[key.key] = used.classes.at(key.key);
-    data.columns.emplace_back(key.key,
-                              Tensor::of<int64_t>({static_cast<int64_t>(ids.size())}, ids));
+    column.classes = used.classes.at(key.key);
   }
 
   const TableUse& use_;
   const DataArgs& args_;
-  std::string_view text_;  // text after the current line
+  LineReader lines_;
   std::string split_key_;  // the column of option split; empty: none
-  int64_t line_ = 0;
   std::vector<KeyValues> keys_;
-  std::vector<int64_t> lines_;
-  SkippedRecords skipped_;
+  RowWriter rows_;
+  RowTable data_;
 };
 
-Dataset read_jsonl(const DataArgs& args) {
+SampleSourcePtr open_jsonl(const DataArgs& args) {
   const TableUse use(args, kJsonlKind);
-  const std::string text = read_maybe_gz(args.path());
-  return JsonLines(use, text).read();
+  return JsonLines(use, {open_maybe_gz(args.path(), std::min(kMaxLoadedBytes, args.memory_limit())),
+                         args.path()})
+      .read();
 }
 
 }  // namespace
@@ -237,11 +260,11 @@ DataKind jsonl_kind() {
           .doc =
               "a JSON object a line, gzipped or not: each key of the first line, or columns=a,b, "
               "is a column: numbers and arrays of numbers f32, or i64 if all are integers; strings "
-              "are ids i64 of categories in sorted order; table= and unknown=1 as for csv",
+              "are ids i64 of categories in sorted order; table=, unknown=1 and memory= as for csv",
           .splits_rows = true,
           .keeps_table = true,
-          .options = {"columns"},
-          .open = in_memory(read_jsonl)};
+          .options = {"columns", "memory"},
+          .open = open_jsonl};
 }
 
 }  // namespace fluid

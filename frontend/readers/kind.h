@@ -58,6 +58,9 @@ class DataArgs {
   /// suggests the most similar allowed value.
   std::string get_choice(const std::string& name, const std::string& fallback,
                          const std::vector<std::string>& allowed) const;
+  /// Size in bytes up to which the data is held in memory: all of it with the option memory=1, none
+  /// with memory=0, kMaxLoadedBytes without the option.
+  int64_t memory_limit() const;
   /// Throws a UserError that names the SPEC.
   [[noreturn]] void fail(const std::string& message) const;
 

@@ -1,5 +1,6 @@
 // The kinds of data "npy" and "npz": NumPy arrays.
 
+#include "frontend/files/temporary_file.h"
 #include "frontend/files/zip.h"
 #include "frontend/readers/array_source.h"
 #include "frontend/readers/kind.h"
@@ -23,20 +24,24 @@ SampleSourcePtr open_npy(const DataArgs& args) {
   return make_array_source(std::move(columns), args, "npy:" + args.path());
 }
 
-/// A member of an archive, inflated.
-class InflatedBytes : public MemoryBytes {
- public:
-  explicit InflatedBytes(std::unique_ptr<const std::string> bytes)
-      : MemoryBytes(*bytes), bytes_(std::move(bytes)) {}
-
- private:
-  std::unique_ptr<const std::string> bytes_;
-};
+/// Returns a member of an archive, inflated: in memory if it has at most `memory_limit` bytes, else
+/// in a temporary file.
+std::shared_ptr<const ByteSource> inflate(const ByteSource& archive, const ZipMember& member,
+                                          const std::string& archive_name, int64_t memory_limit) {
+  SpillBuffer bytes(memory_limit);
+  inflate_zip_member(archive, member, archive_name,
+                     [&](std::span<const std::byte> part) { bytes.append(part); });
+  return bytes.release();
+}
 
 SampleSourcePtr open_npz(const DataArgs& args) {
   const auto archive = std::make_shared<FileBytes>(args.path());
+  const std::vector<ZipMember> members = read_zip_directory(*archive, args.path());
+  int64_t size = 0;
+  for (const ZipMember& member : members) size += member.size;
+  const int64_t memory_limit = args.get_flag("memory", size < kMaxLoadedBytes) ? size : 0;
   std::vector<ArrayColumn> columns;
-  for (const ZipMember& member : read_zip_directory(*archive, args.path())) {
+  for (const ZipMember& member : members) {
     if (!member.name.ends_with(".npy")) continue;
     const std::string column = member.name.substr(0, member.name.size() - 4);
     const std::string where = args.path() + "/" + member.name;
@@ -45,10 +50,8 @@ SampleSourcePtr open_npz(const DataArgs& args) {
                                    member.size, where));
       continue;
     }
-    columns.push_back(npy_column(column,
-                                 std::make_shared<InflatedBytes>(std::make_unique<std::string>(
-                                     read_zip_member(*archive, member, args.path()))),
-                                 0, member.size, where));
+    columns.push_back(npy_column(column, inflate(*archive, member, args.path(), memory_limit), 0,
+                                 member.size, where));
   }
   if (columns.empty()) throw UserError("'" + args.path() + "' holds no .npy file");
   return make_array_source(std::move(columns), args, "npz:" + args.path());
@@ -72,7 +75,7 @@ DataKind npz_kind() {
           .usage = "npz:FILE",
           .doc =
               "the arrays of numpy.savez, one a column, like npy; those of savez_compressed are "
-              "inflated in memory",
+              "inflated to memory or to temporary files",
           .splits_rows = true,
           .options = {"memory"},
           .open = open_npz};

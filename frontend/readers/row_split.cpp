@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "frontend/readers/split_mix64.h"
 #include "ir/number.h"
@@ -83,9 +84,14 @@ bool equal_values(const std::string& a, const std::string& b) {
   return left && right && *left == *right;
 }
 
-/// The values of a column as text, one for each sample.
-std::vector<std::string> column_values(const SampleSource& data, size_t column,
-                                       const DataArgs& args) {
+/// The values of a column as texts.
+struct ColumnValues {
+  std::vector<std::string> distinct;   // in the order of their first samples
+  std::vector<int64_t> first_samples;  // by index in `distinct`
+  std::vector<int32_t> of_sample;      // index in `distinct`
+};
+
+ColumnValues column_values(const SampleSource& data, size_t column, const DataArgs& args) {
   const Column& type = data.columns()[column];
   if (type.numel() != 1) {
     args.fail("column '" + type.name + "' is " + type.str().substr(type.name.size() + 1) +
@@ -95,15 +101,22 @@ std::vector<std::string> column_values(const SampleSource& data, size_t column,
   Tensor value(type.dtype, {1});
   std::vector<std::byte*> to(data.columns().size(), nullptr);
   to[column] = static_cast<std::byte*>(value.data());
-  std::vector<std::string> values;
+  ColumnValues values;
+  std::unordered_map<std::string, int32_t> index_of;
   for (int64_t sample = 0; sample < data.samples(); ++sample) {
     data.read(sample, {}, to);
     const double number = value.at(0);
     const bool is_class = number >= 0 && number < static_cast<double>(classes.size());
-    values.push_back(is_class               ? classes[static_cast<size_t>(number)]
-                     : type.dtype == f64    ? ir::float_text(number)
-                     : is_float(type.dtype) ? float_text(static_cast<float>(number))
-                                            : std::to_string(value.integer(0)));
+    const std::string text = is_class               ? classes[static_cast<size_t>(number)]
+                             : type.dtype == f64    ? ir::float_text(number)
+                             : is_float(type.dtype) ? float_text(static_cast<float>(number))
+                                                    : std::to_string(value.integer(0));
+    const auto [found, is_new] =
+        index_of.try_emplace(text, static_cast<int32_t>(values.distinct.size()));
+    values.of_sample.push_back(found->second);
+    if (!is_new) continue;
+    values.distinct.push_back(text);
+    values.first_samples.push_back(sample);
   }
   return values;
 }
@@ -165,7 +178,7 @@ std::vector<RowUse> RowSplit::uses(int64_t rows) const {
 
 std::vector<RowUse> RowSplit::uses(const std::string& column,
                                    const std::vector<std::string>& values,
-                                   const std::function<std::string(int64_t)>& location) const {
+                                   const std::function<std::string(size_t)>& location) const {
   const std::string text = column_text();
   std::vector<RowUse> uses;
   if (text != column) {
@@ -174,18 +187,18 @@ std::vector<RowUse> RowSplit::uses(const std::string& column,
       uses.push_back(equal_values(v, value) ? RowUse::validation : RowUse::train);
     }
     if (std::ranges::find(uses, RowUse::validation) != uses.end()) return uses;
-    const std::set<std::string> distinct(values.begin(), values.end());
+    const std::set<std::string> sorted(values.begin(), values.end());
     args_.fail("no row has the value '" + value + "' in column '" + column + "'" +
-               did_you_mean(value, std::vector<std::string>(distinct.begin(), distinct.end())));
+               did_you_mean(value, std::vector<std::string>(sorted.begin(), sorted.end())));
   }
-  for (size_t row = 0; row < values.size(); ++row) {
-    const std::optional<RowUse> use = named_use(values[row]);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::optional<RowUse> use = named_use(values[i]);
     if (use) {
       uses.push_back(*use);
       continue;
     }
-    const std::string value = ir::escape_control_characters(values[row]);
-    args_.fail(location(static_cast<int64_t>(row)) + ": column '" + column + "' holds '" + value +
+    const std::string value = ir::escape_control_characters(values[i]);
+    args_.fail(location(i) + ": column '" + column + "' holds '" + value +
                "', which is none of train, val and test; split=" + column + ":" + value +
                " takes the rows with this value for validation");
   }
@@ -219,8 +232,10 @@ SplitSource split_rows(SampleSourcePtr data, const DataArgs& args, bool has_spli
     for (const Column& column : data->columns()) names.push_back(column.name);
     const std::string column = split.column(names);
     const auto at = static_cast<size_t>(std::ranges::find(names, column) - names.begin());
-    uses = split.uses(column, column_values(*data, at, args),
-                      [&](int64_t sample) { return data->location(sample); });
+    const ColumnValues values = column_values(*data, at, args);
+    const std::vector<RowUse> use_of = split.uses(
+        column, values.distinct, [&](size_t i) { return data->location(values.first_samples[i]); });
+    for (const int32_t value : values.of_sample) uses.push_back(use_of[static_cast<size_t>(value)]);
     std::vector<KeptColumn> kept;
     for (size_t c = 0; c < names.size(); ++c) {
       if (c != at) kept.push_back({c, names[c]});

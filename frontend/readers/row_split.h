@@ -36,11 +36,12 @@ class RowSplit {
   /// Returns the use of each of `rows` rows by val=; empty without val=. Throws UserError for a
   /// single row.
   std::vector<RowUse> uses(int64_t rows) const;
-  /// Returns the use of each row by `values`, the values of column `column`. `location` locates a
-  /// row in messages. Throws UserError for a value that names no use, and if no row has the VALUE
-  /// of split=COLUMN:VALUE.
+  /// Returns the use of the rows with each of `values`, the distinct values of column `column` in
+  /// the order of their first rows. `location` locates the first row with values[i] in messages.
+  /// Throws UserError for a value that names no use, and if no row has the VALUE of
+  /// split=COLUMN:VALUE.
   std::vector<RowUse> uses(const std::string& column, const std::vector<std::string>& values,
-                           const std::function<std::string(int64_t)>& location) const;
+                           const std::function<std::string(size_t)>& location) const;
 
   /// Whether the data is opened to train.
   bool trains() const { return trains_; }

@@ -1,7 +1,9 @@
 #include "frontend/readers/spec.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "frontend/files/temporary_file.h"
 #include "frontend/readers/row_split.h"
 #include "frontend/readers/spec_guess.h"
 #include "frontend/readers/stage_spec.h"
@@ -212,6 +214,11 @@ std::string DataArgs::get_choice(const std::string& name, const std::string& fal
   std::string list;
   for (const std::string& a : allowed) list += (list.empty() ? "" : ", ") + a;
   fail("option " + name + "=" + value + " must be one of " + list + did_you_mean(value, allowed));
+}
+
+int64_t DataArgs::memory_limit() const {
+  if (find("memory") == nullptr) return kMaxLoadedBytes;
+  return get_flag("memory", false) ? std::numeric_limits<int64_t>::max() : 0;
 }
 
 void DataArgs::fail(const std::string& message) const {

@@ -2,10 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
-#include <vector>
+#include <utility>
 
 #include "frontend/files/byte_source.h"
 
@@ -15,36 +14,31 @@ namespace fluid {
 template <class Symbol>
 class Symbols {
  public:
-  explicit Symbols(std::vector<Symbol> list)
-      : list_(std::move(list)), count_(static_cast<int64_t>(list_.size())) {}
-  /// The first `count` symbols of `file`, which are read on demand.
-  Symbols(std::shared_ptr<const ByteSource> file, int64_t count)
-      : file_(std::move(file)), count_(count) {}
+  /// The first `count` symbols of `bytes`, which are read on demand.
+  Symbols(std::shared_ptr<const ByteSource> bytes, int64_t count)
+      : bytes_(std::move(bytes)), count_(count) {}
+  explicit Symbols(std::shared_ptr<const ByteSource> bytes)
+      : Symbols(bytes, bytes->size() / kSymbolBytes) {}
 
   int64_t size() const { return count_; }
-  int64_t resident_bytes() const { return static_cast<int64_t>(list_.size() * sizeof(Symbol)); }
+  int64_t resident_bytes() const { return bytes_->resident_bytes(); }
   /// Copies to.size() symbols from index `first` on. The range must be within size().
   void read(int64_t first, std::span<Symbol> to) const {
-    first += begin_;
-    if (file_ != nullptr) {
-      file_->read(first * static_cast<int64_t>(sizeof(Symbol)), std::as_writable_bytes(to));
-    } else {
-      std::memcpy(to.data(), list_.data() + first, to.size_bytes());
-    }
+    bytes_->read((begin_ + first) * kSymbolBytes, std::as_writable_bytes(to));
   }
   /// Keeps only the `count` symbols from index `first` on.
   void keep(int64_t first, int64_t count) {
     begin_ += first;
     count_ = count;
-    if (file_ != nullptr) return;
-    list_.erase(list_.begin(), list_.begin() + begin_);
-    list_.resize(static_cast<size_t>(count));
+    if (bytes_->resident_bytes() == 0) return;
+    bytes_ = load_bytes(*bytes_, begin_ * kSymbolBytes, count * kSymbolBytes);
     begin_ = 0;
   }
 
  private:
-  std::vector<Symbol> list_;
-  std::shared_ptr<const ByteSource> file_;
+  static constexpr auto kSymbolBytes = static_cast<int64_t>(sizeof(Symbol));
+
+  std::shared_ptr<const ByteSource> bytes_;
   int64_t begin_ = 0, count_ = 0;
 };
 

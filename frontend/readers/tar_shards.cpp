@@ -80,8 +80,12 @@ class TarShards : public ImageFiles {
     const Shard& shard = shards_[static_cast<size_t>(at.shard)];
     std::string bytes(static_cast<size_t>(at.size), '\0');
     shard.file->read(at.offset, {reinterpret_cast<std::byte*>(bytes.data()), bytes.size()});
-    const std::string quoted = location(sample);
-    return decode_image(bytes, quoted.substr(1, quoted.size() - 2));
+    try {
+      return decode_image(bytes, shard.path);
+    } catch (const UserError&) {  // reads the header of the image again, to name it
+      const std::string quoted = location(sample);
+      return decode_image(bytes, quoted.substr(1, quoted.size() - 2));
+    }
   }
 
  private:

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "frontend/files/gz.h"
+#include "frontend/files/temporary_file.h"
 #include "frontend/readers/characters.h"
 #include "frontend/readers/documents.h"
 #include "frontend/readers/kind.h"
@@ -28,7 +29,6 @@ namespace {
 
 constexpr const char* kTextKind = "text";
 constexpr int64_t kLength = 256;
-constexpr uintmax_t kMaxLoadedBytes = uintmax_t{64} << 20;
 constexpr double kHeldOut = 0.1;  // fraction of the text that is held out, at its end
 
 /// Windows of `length` symbols whose starts are `stride` symbols apart. The target of a symbol is
@@ -119,13 +119,22 @@ char end_byte(const DataArgs& args) {
   return static_cast<char>(*value);
 }
 
-/// Returns whether the bytes of the file are read on demand. The file must be a single text that is
-/// not compressed; by default, small files are loaded.
-bool stays_on_disk(const DataArgs& args, bool documents) {
-  namespace fs = std::filesystem;
-  const std::string& path = args.path();
-  if (documents || !fs::is_regular_file(path) || is_gzipped(path)) return false;
-  return !args.get_flag("memory", fs::file_size(path) < kMaxLoadedBytes);
+/// Returns the bytes of a single text or of documents, in memory if they have less than
+/// `memory_limit` bytes.
+std::shared_ptr<const ByteSource> bytes_of(const DataArgs& args, bool documents,
+                                           int64_t memory_limit) {
+  if (!documents) {
+    auto file = open_maybe_gz(args.path(), memory_limit);
+    const bool loads = file->resident_bytes() == 0 && file->size() < memory_limit;
+    return loads ? load_bytes(*file, 0, file->size()) : file;
+  }
+  const char end = end_byte(args);
+  SpillBuffer bytes(memory_limit);
+  for_each_document_part(args.path(), args.get_string("key", ""), [&](const DocumentPart& part) {
+    bytes.append(std::as_bytes(std::span(part.text)));
+    if (part.is_last) bytes.append(std::as_bytes(std::span(&end, 1)));
+  });
+  return bytes.release();
 }
 
 SampleSourcePtr open_bytes(const DataArgs& args) {
@@ -134,16 +143,7 @@ SampleSourcePtr open_bytes(const DataArgs& args) {
     if (args.find(option) == nullptr) continue;
     args.fail("option " + option + " is of a tokenizer: add bpe=DIR or bpe=FILE.tiktoken");
   }
-  if (stays_on_disk(args, documents)) {
-    const auto file = std::make_shared<FileBytes>(args.path());
-    return windows_of(Symbols<char>(file, file->size()), "bytes", args);
-  }
-  std::vector<char> bytes;
-  for_each_document_part(args.path(), args.get_string("key", ""), [&](const DocumentPart& part) {
-    bytes.insert(bytes.end(), part.text.begin(), part.text.end());
-    if (documents && part.is_last) bytes.push_back(end_byte(args));
-  });
-  return windows_of(Symbols(std::move(bytes)), "bytes", args);
+  return windows_of(Symbols<char>(bytes_of(args, documents, args.memory_limit())), "bytes", args);
 }
 
 /// The tokenizer that option bpe names: a directory with the files of GPT-2, or a file of tiktoken,
@@ -236,11 +236,11 @@ SampleSourcePtr open_tokens(const DataArgs& args, const Tokenizer& tokenizer) {
   if (const std::string* path = args.find("tokens")) {
     return windows_of(kept_tokens(args, tokenizer, documents, *path), "tokens", args);
   }
-  std::vector<int32_t> all;
+  SpillBuffer all(args.memory_limit());
   for_each_tokens(args, tokenizer, documents, [&](const std::vector<int32_t>& ids) {
-    all.insert(all.end(), ids.begin(), ids.end());
+    all.append(std::as_bytes(std::span(ids)));
   });
-  return windows_of(Symbols(std::move(all)), "tokens", args);
+  return windows_of(Symbols<int32_t>(all.release()), "tokens", args);
 }
 
 SampleSourcePtr open_characters(const TableUse& use) {

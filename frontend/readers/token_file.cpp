@@ -7,12 +7,12 @@
 namespace fluid {
 namespace {
 
-constexpr uint64_t kMagic = 0x31736e656b6f7466;  // "ftokens1"
+constexpr uint64_t kTokensMagic = 0x31736e656b6f7466;  // "ftokens1"
 
 struct Footer {
   int64_t count = 0;
   uint64_t key = 0;
-  uint64_t magic = kMagic;
+  uint64_t magic = kTokensMagic;
 };
 constexpr auto kFooterBytes = static_cast<int64_t>(sizeof(Footer));
 
@@ -37,7 +37,7 @@ std::optional<Symbols<int32_t>> open_token_file(const std::string& path, uint64_
     file->read(file->size() - kFooterBytes, std::as_writable_bytes(std::span(&footer, 1)));
   }
   const auto id_bytes = static_cast<int64_t>(sizeof(int32_t));
-  if (footer.magic != kMagic || footer.count < 0 ||
+  if (footer.magic != kTokensMagic || footer.count < 0 ||
       (file->size() - kFooterBytes) / id_bytes != footer.count ||
       (file->size() - kFooterBytes) % id_bytes != 0) {
     throw UserError("'" + path + "' is not a file of tokens, or is damaged; it is not replaced");

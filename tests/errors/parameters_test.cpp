@@ -232,8 +232,12 @@ TEST_F(Parameters, AreInitializedByFlags) {
   expect_error(train + "dirac", "--param 'w:lr=0,init=dirac': dirac");
   expect_error(train + "w.npy,gain=2", "init=w.npy has no setting 'gain'");
   expect_error(train + "absent.npy", "absent.npy");
-  write_npy(dir_.file("w.npy"), Tensor::of<float>({3}, std::vector<float>{1, 2, 3}));
-  expect_error(train + "w.npy", "initialiser 'array' of 'w' has 3 values for f32[2, 1]");
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{3}, {1, 2}, {2}}) {
+    const Tensor values(f32, shape);
+    write_npy(dir_.file("w.npy"), values);
+    expect_error(train + "w.npy", "'w.npy' has shape " + values.str().substr(3) +
+                                      ", but parameter 'w' has shape [2, 1]");
+  }
 }
 
 TEST_F(Parameters, ThatTrainAreChosenByFlags) {

@@ -113,5 +113,26 @@ TEST_F(ImageData, LinesThatCannotBeReadAreListed) {
   EXPECT_EQ(run("data csv:rows.csv --check").code, 0);
 }
 
+TEST_F(ImageData, IsDescribedWithoutBadRecords) {
+  write_plain(dir_.file("rows.csv"), "x,y\n1,2\n3\n4,five\n6,7\n");
+  expect_error("data csv:rows.csv", "rows.csv:3: 1 fields");
+  expect_error("data csv:rows.csv --on-bad-record stop", "rows.csv:3: 1 fields");
+  for (const std::string check : {"", " --check"}) {
+    const Result skipped = run("data csv:rows.csv --on-bad-record skip" + check);
+    EXPECT_EQ(skipped.code, 0);
+    EXPECT_TRUE(states(skipped.output, "csv:rows.csv: 2 samples rows.csv:3 rows.csv:4 2 of 4"))
+        << skipped.output;
+  }
+  damage("images/dogs/3.jpg");
+  EXPECT_EQ(run("data folder:images --draw 0").code, 1);
+  const Result described = run("data folder:images --draw 0 --on-bad-record skip");
+  EXPECT_EQ(described.code, 0);
+  EXPECT_TRUE(states(described.output, "'images/dogs/3.jpg' 1 of 6 samples")) << described.output;
+  const Result rate = run("data " + spec_ + "--rate --on-bad-record skip");
+  EXPECT_EQ(rate.code, 0);
+  EXPECT_TRUE(states(rate.output, "5 samples in batches; skipped 1 bad record")) << rate.output;
+  expect_error("data digits --on-bad-record drop", "--on-bad-record: must be stop or skip");
+}
+
 }  // namespace
 }  // namespace fluid::reading_test

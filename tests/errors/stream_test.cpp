@@ -199,6 +199,8 @@ TEST_F(Streams, LackWhatNeedsAnIndexOrALength) {
   expect_error(train + data(kAll, "&stream&shuffle=1"), "add shuffle_buffer=N");
   expect_error(train + data(kAll) + "--on-bad-record skip",
                "data 'pipe:cat x0 y0 x1 y1' is a stream, which ends at a bad record");
+  expect_error("data --on-bad-record skip " + data(kAll),
+               "data 'pipe:cat x0 y0 x1 y1' is a stream, which ends at a bad record");
   expect_error(train + data(kAll) + "--schedule cosine",
                "--schedule cosine: the data is a stream, whose number of steps is unknown: give "
                "--schedule-steps or --max-steps");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -89,6 +90,25 @@ TEST(NpyColumns, ReadFilesLargerThanMemory) {
   Reader last(first_samples(data.source, samples), {.batch = 4});
   last.seek({0, samples - 1});
   EXPECT_EQ(last.next()->find("x")->at(0), marker);
+}
+
+/// A run that resumes near the end of an epoch of many samples computes next to nothing, whether
+/// the order of the epoch is a list of indices or a function.
+TEST(NpyColumns, EpochsAreResumedAtOnce) {
+  TempDir dir;
+  for (const int64_t samples : {int64_t{1} << 20, int64_t{100'000'000}}) {
+    const std::string path = dir.file("x.npy");
+    write_sparse_npy(path, samples, 1);
+    const SampleSourcePtr source = open_data("npy:x=" + path + "?memory=0").source;
+    const std::clock_t begin = std::clock();
+    Reader reader(source, {.batch = 64, .shuffle_seed = 1, .workers = 2});
+    reader.seek({5, samples - 64});
+    ASSERT_EQ(reader.next()->size, 64);
+    EXPECT_EQ(reader.next(), nullptr);
+    EXPECT_EQ(reader.position().epoch, 6);
+    const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    EXPECT_LT(seconds, 1) << samples;
+  }
 }
 
 TEST(NpyColumns, MistakesAreNamed) {
