@@ -28,6 +28,7 @@
 #include "executor/launcher/print_to.h"
 #include "executor/trainer/history_csv.h"
 #include "executor/trainer/learning_rate_finder.h"
+#include "executor/trainer/plateau_schedules.h"
 #include "executor/trainer/recipe_cycle.h"
 #include "executor/trainer/signals.h"
 #include "executor/trainer/trainer.h"
@@ -231,6 +232,9 @@ class Training {
     }
     set_schedule(program_, flags_.schedule, updates());
     set_schedules(program_, flags_, updates());
+    // Throws for a metric that is no output, before anything is compiled.
+    const RecipeCycle cycle(program_, parse_recipes(program_, flags_.recipes));
+    PlateauSchedules(program_, cycle, !flags_.val.empty());
     return program_;
   }
 
