@@ -279,6 +279,7 @@ class Training {
     options.on_begin = [this](const BeginEvent& begin) {
       check_equal_flags();
       log_.truncate_after(begin.steps, begin.epochs);
+      dump_.begin(begin.steps);
       if (is_rank_0()) print_start();
     };
     options.on_epoch_begin = [this](int64_t epoch) { progress_.begin_epoch(epoch); };
