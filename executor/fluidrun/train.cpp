@@ -49,25 +49,6 @@ void print_totals(const History& trained) {
            trained.samples, trained.training_seconds, rate, trained.seconds);
 }
 
-/// Applies the flags of parameter averages and lookahead to a recipe.
-void set_averages(Attrs& recipe, const TrainFlags& flags) {
-  if (flags.ema > 0 || flags.swa > 0) {
-    for (const char* name : {"ema_decay", "swa_start", "swa_every"}) recipe.erase(name);
-  }
-  if (flags.ema > 0) recipe.set("ema_decay", flags.ema);
-  if (flags.swa > 0) recipe.set("swa_start", flags.swa);
-  if (flags.swa_every > 0) recipe.set("swa_every", flags.swa_every);
-  if (flags.lookahead > 0) recipe.set("lookahead_every", flags.lookahead);
-  if (flags.lookahead_alpha > 0) recipe.set("lookahead_alpha", flags.lookahead_alpha);
-}
-
-/// The flags of parameter averages and lookahead on the command line, for error messages.
-std::string averages_text(const TrainFlags& flags) {
-  if (flags.ema > 0) return fmt::format("--ema {}", flags.ema);
-  if (flags.swa > 0) return fmt::format("--swa {}", flags.swa);
-  return flags.lookahead > 0 ? fmt::format("--lookahead {}", flags.lookahead) : "";
-}
-
 /// Applies the schedule of each --recipe-option. `steps`: number of steps of all recipes together.
 void set_schedules(Program& program, const TrainFlags& flags, std::optional<int64_t> steps) {
   if (flags.recipe_options.empty()) return;
@@ -85,16 +66,16 @@ void set_schedules(Program& program, const TrainFlags& flags, std::optional<int6
   }
 }
 
-/// Opens the program, and applies the flags of the optimizer, parameters, averages and lookahead.
+/// Opens the program, and applies the flags of the optimizer, of what is around it and of the
+/// parameters.
 Program open_with_recipe(const TrainFlags& flags) {
   Program program = open_program(flags.program, flags.params);
   set_optimizer(program, flags.optimizer);
+  set_update(program, flags.update);
   for (const std::string& text : flags.recipe_options) {
     RecipeOption(program, text).set_optimizer(program);
   }
   set_parameters(program, flags.parameters);
-  ir::Op* train = recipe_to_change(program, averages_text(flags));
-  if (train != nullptr) set_averages(train->attrs, flags);
   check_fit_options(program, {.recipes = parse_recipes(program, flags.recipes)});
   return program;
 }
@@ -200,26 +181,7 @@ class Training {
   }
 
  private:
-  void load_parameters() {
-    const ParamsFlags& params = flags_.params;
-    if (!params.path.empty()) {
-      const LoadReport report = trainer_.load(params.path, params.load_options());
-      if (is_rank_0()) print_load_report(report, params);
-    }
-    if (!params.adapters.empty()) trainer_.load(params.adapters);
-  }
-
   bool is_rank_0() const { return world_.rank == 0; }
-
-  /// Runs a learning rate range test instead of training.
-  void find_learning_rate() {
-    LearningRateRange range;
-    if (flags_.max_steps > 0) range.steps = flags_.max_steps;
-    print_start();
-    const LearningRateCurve curve =
-        fluid::find_learning_rate(trainer_.executor(), program_, train_, range);
-    if (is_rank_0()) report_learning_rates(curve, flags_.find_lr_file());
-  }
 
   /// Applies the schedule flags, or sets schedule `manual` for --find-lr. Returns the program.
   const Program& scheduled_program() {
@@ -265,6 +227,32 @@ class Training {
     return options;
   }
 
+  void wait_for_validation() {
+    if (!opening_validation_.valid()) return;
+    if (std::optional<Reader> opened = opening_validation_.get()) {
+      validation_.emplace(std::move(*opened));
+    }
+  }
+
+  void load_parameters() {
+    const ParamsFlags& params = flags_.params;
+    if (!params.path.empty()) {
+      const LoadReport report = trainer_.load(params.path, params.load_options());
+      if (is_rank_0()) print_load_report(report, params);
+    }
+    if (!params.adapters.empty()) trainer_.load(params.adapters);
+  }
+
+  /// Runs a learning rate range test instead of training.
+  void find_learning_rate() {
+    LearningRateRange range;
+    if (flags_.max_steps > 0) range.steps = flags_.max_steps;
+    print_start();
+    const LearningRateCurve curve =
+        fluid::find_learning_rate(trainer_.executor(), program_, train_, range);
+    if (is_rank_0()) report_learning_rates(curve, flags_.find_lr_file());
+  }
+
   FitOptions fit_options() {
     FitOptions options{
         .recipes = parse_recipes(program_, flags_.recipes),
@@ -303,13 +291,6 @@ class Training {
       print_notice(text);
     };
     return options;
-  }
-
-  void wait_for_validation() {
-    if (!opening_validation_.valid()) return;
-    if (std::optional<Reader> opened = opening_validation_.get()) {
-      validation_.emplace(std::move(*opened));
-    }
   }
 
   /// Throws UserError if the ranks have different flags, because their collectives would not match.
