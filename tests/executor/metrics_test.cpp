@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "executor/trainer/evaluation_report.h"
 #include "executor/trainer/trainer.h"
 #include "frontend/fluid.h"
+#include "tests/support/all_within.h"
+#include "tests/support/golden.h"
 #include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
 
@@ -52,7 +55,9 @@ Program metrics_program() {
   const Value prediction = net.data("prediction", {kBatch, kOutputs}, f64);
   const Value target = net.data("target", {kBatch, kOutputs}, f64);
   net.output("accuracy", accuracy(scores, label));
-  net.output("top_2", top_k_accuracy(scores, label, {.k = 2}));
+  for (const int64_t k : {1, 2, 3}) {
+    net.output("top_" + std::to_string(k), top_k_accuracy(scores, label, {.k = k}));
+  }
   net.output("mse", mean_squared_error(prediction, target));
   net.output("rmse", root_mean_squared_error(prediction, target));
   net.output("mae", mean_absolute_error(prediction, target));
@@ -74,14 +79,9 @@ Program metrics_program() {
   return net;
 }
 
-nlohmann::json golden() {
-  std::ifstream file(std::string(FLUID_SOURCE_DIR) + "/tests/golden/metrics.json");
-  return nlohmann::json::parse(file).at("metrics");
-}
-
 /// Lists the metrics that differ from scikit-learn's.
 std::string differences(const NamedScalars& found) {
-  const nlohmann::json expected = golden();
+  const nlohmann::json expected = testing::golden_json("metrics.json").at("metrics");
   std::string text;
   if (found.size() != expected.size()) text = std::to_string(found.size()) + " metrics\n";
   for (const auto& [name, value] : found) {
