@@ -104,6 +104,36 @@ TEST(Metrics, OfAStepOfMicroBatchesAreScikitLearns) {
   EXPECT_EQ(differences(scalar_outputs(exe.run(*reader.next()))), "");
 }
 
+TEST(Metrics, OfClassesInAReportAreScikitLearns) {
+  Program net("classifier");
+  const Value label = net.data("label", {kBatch}, i64);
+  const Value bias = net.parameter("b", {kClasses}, Init::zeros(), {.dtype = f64});
+  const Value scores = net.data("scores", {kBatch, kClasses}, f64) + bias;
+  minimize(mean(softmax_cross_entropy(scores, label)), SGD{});
+  EvaluationReport report(net);
+  Trainer trainer(net, cpu(), {.threads = 1});
+  Dataset data = samples();
+  std::erase_if(data.columns, [](const auto& column) {
+    return column.first != "scores" && column.first != "label";
+  });
+  Reader reader(std::move(data), {.batch = 10});
+  trainer.evaluate(reader, report.observer(reader));
+  const nlohmann::json golden = testing::golden_json("metrics.json");
+  EXPECT_EQ(report.confusion(), golden.at("confusion").get<std::vector<int64_t>>());
+  std::map<std::string, std::vector<double>> found;
+  for (const ClassScores& c : report.scores()) {
+    found["precision"].push_back(c.precision);
+    found["recall"].push_back(c.recall);
+    found["f1"].push_back(c.f1);
+    found["samples"].push_back(static_cast<double>(c.samples));
+  }
+  for (const auto& [name, values] : found) {
+    SCOPED_TRACE(name);
+    const auto expected = golden.at("classes").at(name).get<std::vector<double>>();
+    testing::expect_all_within(values, expected, 1e-9);
+  }
+}
+
 TEST(Metrics, OverRanksAreScikitLearns) {
   const auto rank = [](const World& world) {
     Trainer trainer(metrics_program(), cpu(), {.threads = 1, .distributed = {.world = world}});
