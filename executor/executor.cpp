@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
+#include <span>
 
 #include "executor/checkpoint/merged_weight.h"
 #include "executor/checkpoint/parameter_file.h"
@@ -345,6 +347,15 @@ class Executor::Impl {
     return plateau_[static_cast<size_t>(std::ranges::find(recipes_, checked) - recipes_.begin())];
   }
 
+  /// Calls `change` with the elements of the state kPlateau of a recipe, which it may change.
+  void change_plateau(std::string_view recipe_name,
+                      const std::function<void(std::span<double>)>& change) {
+    const Variable& variable = recipe_variable(recipe_name, kPlateau);
+    Tensor state = session().values().value(variable).copy();
+    change(state.as<double>());
+    session().values().assign(variable, state);
+  }
+
   Session& session() {
     session_.initialise();
     return session_;
@@ -386,7 +397,12 @@ class Executor::Impl {
     restore_snapshot(session(), from, where);
     if (from.column_table != nullptr) column_table_ = from.column_table;
     clamp_loss_scale();
-    return changed_result_options(from.options, result_options());
+    const std::map<std::string, std::string> options = result_options();
+    for (const std::string& recipe : recipes_) {
+      if (!plateau(recipe) || !monitors_other_metric(from.options, options, recipe)) continue;
+      change_plateau(recipe, PlateauRule::forget_metric);
+    }
+    return changed_result_options(from.options, options);
   }
 
   /// Fits the restored loss scaling state to the current LossScale options. Clamps a dynamic scale
@@ -700,14 +716,13 @@ std::optional<LossScaling> Executor::loss_scaling(std::string_view recipe) const
                      .skipped = static_cast<int64_t>(skipped.item())};
 }
 
-bool Executor::reduce_on_plateau(double loss, std::string_view recipe) {
+bool Executor::reduce_on_plateau(double metric, std::string_view recipe) {
   const auto use = impl_.lock();
-  if (!impl_->plateau(recipe)) return false;
-  Session& session = impl_->session();
-  const Variable& variable = impl_->recipe_variable(recipe, kPlateau);
-  Tensor state = session.values().value(variable).copy();
-  const bool reduced = impl_->plateau(recipe)->update(loss, state.as<double>());
-  session.values().assign(variable, state);
+  const std::optional<PlateauRule>& rule = impl_->plateau(recipe);
+  if (!rule) return false;
+  bool reduced = false;
+  impl_->change_plateau(recipe,
+                        [&](std::span<double> state) { reduced = rule->update(metric, state); });
   return reduced;
 }
 
@@ -717,11 +732,7 @@ void Executor::set_learning_rate(double lr, std::string_view recipe) {
   if (!(lr > 0) || !std::isfinite(lr)) {
     throw UserError(fmt::format("set_learning_rate({}): the rate must be positive and finite", lr));
   }
-  Session& session = impl_->session();
-  const Variable& variable = impl_->recipe_variable(recipe, kPlateau);
-  Tensor state = session.values().value(variable).copy();
-  state.as<double>()[kFactor] = lr / recorded;
-  session.values().assign(variable, state);
+  impl_->change_plateau(recipe, [&](std::span<double> state) { state[kFactor] = lr / recorded; });
 }
 
 bool Executor::uses_plateau_schedule(std::string_view recipe) const {

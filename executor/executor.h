@@ -228,10 +228,11 @@ class Executor {
 
   /// The loss scale and the number of skipped steps; absent when the loss is not scaled.
   std::optional<LossScaling> loss_scaling(std::string_view recipe = {}) const;
-  /// Updates the learning rate schedule Plateau with the loss of an epoch, like PyTorch's
-  /// ReduceLROnPlateau.step(). Use the validation loss if there is one, else the training loss.
-  /// Returns whether the learning rate was reduced; always false under another schedule.
-  bool reduce_on_plateau(double loss, std::string_view recipe = {});
+  /// Updates the learning rate schedule Plateau with the metric of an epoch, like PyTorch's
+  /// ReduceLROnPlateau.step(). Use the metric of the validation data if there is any, else of the
+  /// training data. Returns whether the learning rate was reduced. Does nothing under another
+  /// schedule.
+  bool reduce_on_plateau(double metric, std::string_view recipe = {});
   /// Whether the learning rate schedule is Plateau.
   bool uses_plateau_schedule(std::string_view recipe = {}) const;
 

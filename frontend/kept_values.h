@@ -9,9 +9,8 @@ namespace fluid {
 
 /// Makes training steps keep the gradient of parameter `name` in the state `name` + ".gradient",
 /// which Executor::parameter() reads. This is the gradient of the whole batch, before clipping. A
-/// step whose update is skipped does not change the state. Changes the hash of the program, so that
-/// checkpoints written without the state do not load. Throws UserError if there is no such
-/// parameter, or if it is frozen or sparse.
+/// step whose update is skipped does not change the state. Checkpoints do not hold the state.
+/// Throws UserError if there is no such parameter, or if it is frozen or sparse.
 void keep_gradient(Program& program, const std::string& name, const Loc& loc = Loc::here());
 
 /// Returns the value that is called `name` in the program's text, or else the last value recorded

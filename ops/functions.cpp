@@ -292,7 +292,7 @@ Value perplexity(Value x, Value label, const PerplexityAttrs& attrs, const Loc& 
 
 Attrs schedule_attrs_of(const PiecewiseConstant& s) { return {{"schedule", std::string("piecewise")}, {"schedule_boundaries", std::vector<int64_t>(*s.boundaries)}, {"schedule_values", *s.values}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
 
-Attrs schedule_attrs_of(const Plateau& s) { return {{"schedule", std::string("plateau")}, {"schedule_factor", s.factor}, {"schedule_patience", s.patience}, {"schedule_threshold", s.threshold}, {"schedule_cooldown", s.cooldown}, {"schedule_min_lr", s.min_lr}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
+Attrs schedule_attrs_of(const Plateau& s) { return {{"schedule", std::string("plateau")}, {"schedule_metric", s.metric}, {"schedule_mode", s.mode}, {"schedule_factor", s.factor}, {"schedule_patience", s.patience}, {"schedule_threshold", s.threshold}, {"schedule_threshold_mode", s.threshold_mode}, {"schedule_cooldown", s.cooldown}, {"schedule_min_lr", s.min_lr}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
 
 Attrs schedule_attrs_of(const PolynomialDecay& s) { return {{"schedule", std::string("polynomial")}, {"schedule_steps", *s.steps}, {"schedule_power", s.power}, {"schedule_end", s.end}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
 
@@ -590,7 +590,7 @@ Value piecewise_schedule(Value update, const PiecewiseScheduleAttrs& attrs, cons
 
 Value place_rows(Value x, Value start, const PlaceRowsAttrs& attrs, const Loc& loc) { return record(graph_of({x, start}, "place_rows", loc), "place_rows", {x, start}, {{"rows", *attrs.rows}}, loc).at(0); }
 
-Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
+Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"metric", attrs.metric}, {"mode", attrs.mode}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"threshold_mode", attrs.threshold_mode}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
 
 Value polynomial_schedule(Value update, const PolynomialScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "polynomial_schedule", loc), "polynomial_schedule", {update}, {{"lr", *attrs.lr}, {"steps", *attrs.steps}, {"power", attrs.power}, {"end", attrs.end}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
 

@@ -831,20 +831,23 @@ Value piecewise_schedule(Value update, const PiecewiseScheduleAttrs& attrs, cons
 struct PlaceRowsAttrs { Required<int64_t> rows; };
 Value place_rows(Value x, Value start, const PlaceRowsAttrs& attrs, const Loc& loc = Loc::here());
 
-/// lr * lr_factor. After an epoch, lr_factor is multiplied by `factor` if the monitored metric has not improved for more than `patience` epochs, as by PyTorch's ReduceLROnPlateau. The caller passes the metric, such as the loss, to Executor::reduce_on_plateau().
+/// lr * lr_factor. After an epoch, lr_factor is multiplied by `factor` if the monitored metric has not improved for more than `patience` epochs, as by PyTorch's ReduceLROnPlateau. Trainer passes the metric to Executor::reduce_on_plateau().
 /// update: i64 scalar: number of completed updates.
 /// lr_factor: float scalar: factor of lr.
 /// attrs.lr: learning rate of the optimizer (required).
+/// attrs.metric: scalar output that is monitored; empty: the loss.
+/// attrs.mode: "min": smaller metrics are better; "max": larger ones are.
 /// attrs.factor: factor of the learning rate at each decay.
 /// attrs.patience: number of epochs without improvement that are tolerated.
-/// attrs.threshold: an improvement is a metric below best * (1 - threshold).
+/// attrs.threshold: the metric must be better than the best one by this much.
+/// attrs.threshold_mode: "rel": `threshold` is a fraction of the best metric; "abs": a difference.
 /// attrs.cooldown: number of epochs after a decay that are not counted.
 /// attrs.min_lr: lower bound of the learning rate.
 /// attrs.warmup: number of warm-up updates.
 /// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
 /// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
 /// Gives rate: f64 scalar: learning rate of this update.
-struct PlateauScheduleAttrs { Required<double> lr; double factor = 0.1; int64_t patience = 10; double threshold = 1e-04; int64_t cooldown = 0; double min_lr = 0.0; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+struct PlateauScheduleAttrs { Required<double> lr; std::string metric = ""; std::string mode = "min"; double factor = 0.1; int64_t patience = 10; double threshold = 1e-04; std::string threshold_mode = "rel"; int64_t cooldown = 0; double min_lr = 0.0; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
 Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
 /// (lr - end) * (1 - t / steps)^power + end after t updates, like PyTorch's PolynomialLR and Keras's PolynomialDecay. The rate stays at `end` from update `steps` on.

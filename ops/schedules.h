@@ -117,16 +117,19 @@ struct PiecewiseConstant { Required<Ints> boundaries; Required<std::vector<doubl
 /// Attributes of the op `train` for the schedule.
 Attrs schedule_attrs_of(const PiecewiseConstant& schedule);
 
-/// Schedule of the learning rate. lr * lr_factor. After an epoch, lr_factor is multiplied by `factor` if the monitored metric has not improved for more than `patience` epochs, as by PyTorch's ReduceLROnPlateau. The caller passes the metric, such as the loss, to Executor::reduce_on_plateau().
+/// Schedule of the learning rate. lr * lr_factor. After an epoch, lr_factor is multiplied by `factor` if the monitored metric has not improved for more than `patience` epochs, as by PyTorch's ReduceLROnPlateau. Trainer passes the metric to Executor::reduce_on_plateau().
+/// metric: scalar output that is monitored; empty: the loss.
+/// mode: "min": smaller metrics are better; "max": larger ones are.
 /// factor: factor of the learning rate at each decay.
 /// patience: number of epochs without improvement that are tolerated.
-/// threshold: an improvement is a metric below best * (1 - threshold).
+/// threshold: the metric must be better than the best one by this much.
+/// threshold_mode: "rel": `threshold` is a fraction of the best metric; "abs": a difference.
 /// cooldown: number of epochs after a decay that are not counted.
 /// min_lr: lower bound of the learning rate.
 /// warmup: number of warm-up updates.
 /// warmup_start: factor of the learning rate from which the warm-up rises to 1.
 /// constant_warmup: keeps the factor at `warmup_start` during the warm-up.
-struct Plateau { double factor = 0.1; int64_t patience = 10; double threshold = 1e-04; int64_t cooldown = 0; double min_lr = 0.0; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+struct Plateau { std::string metric = ""; std::string mode = "min"; double factor = 0.1; int64_t patience = 10; double threshold = 1e-04; std::string threshold_mode = "rel"; int64_t cooldown = 0; double min_lr = 0.0; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
 /// Attributes of the op `train` for the schedule.
 Attrs schedule_attrs_of(const Plateau& schedule);
 

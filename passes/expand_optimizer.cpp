@@ -29,8 +29,43 @@ constexpr const char* kDecayScale = "decay_scale";
 
 /// Replaces the train directive by optimizer ops and by the stores of the values that they update.
 class Expansion {
+ public:
+  Expansion(ir::Graph& graph, const Recipe& recipe)
+      : graph_(graph),
+        recipe_(recipe),
+        train_(recipe.directive()),
+        settings_(optimizer_settings(train_.attrs)) {}
+
+  void run() {
+    ir::ScopedRecording as(graph_, recipe_.recording());
+    if (recipe_.step_predicate()) predicate_recorded_stores();
+    const Value counter = state(recipe_.state_name(kUpdateCounter), Type{i64, {}, {}});
+    const OpDef& optimizer = op_named(train_.attrs.get<std::string>("optimizer"), train_.loc);
+    if (train_.attrs.has("schedule")) schedule(counter);
+    if (reads_whole_parameters(optimizer)) reject_sparse_parameters(*optimizer.name);
+    if (train_.attrs.get_or("lookahead_every", int64_t{0}) > 0) {
+      reject_sparse_parameters("lookahead");
+    }
+    reject_sparse_parameters("max_norm", /*only_bounded=*/true);
+    if (reads_norms(optimizer)) record_norms(optimizer, counter);
+    for (size_t i = 0; i < recipe_.parameters().size(); ++i) update(i, optimizer, counter);
+    all_gather_parameters(counter);
+    stores_.emplace_back(counter.op()->symbol, if_applied(counter + 1, counter));
+    if (ir::Op* rng = graph_.find("state", kRandomState)) {
+      stores_.emplace_back(kRandomState, next_random_state(rng->result()));
+    }
+    for (auto& [name, value] : stores_) record_store(graph_, name, value, train_.loc);
+  }
+
  private:
-  struct ParameterUpdate;
+  /// Operands and attributes of a parameter's optimizer op. Omits OptimizerTraits::scalars.
+  struct ParameterUpdate {
+    const OpDef* optimizer = nullptr;
+    Values operands;
+    /// Per operand: the variable whose new value is a result of the op, or null.
+    Values variables;
+    Attrs settings;
+  };
 
   /// The parameter with index `index`, as an argument of OptimizerTensor::record.
   class ParameterOnRanks : public WholeParameter {
@@ -67,35 +102,6 @@ class Expansion {
     const ParameterUpdate& update_;
   };
 
- public:
-  Expansion(ir::Graph& graph, const Recipe& recipe)
-      : graph_(graph),
-        recipe_(recipe),
-        train_(recipe.directive()),
-        settings_(optimizer_settings(train_.attrs)) {}
-
-  void run() {
-    ir::ScopedRecording as(graph_, recipe_.recording());
-    if (recipe_.step_predicate()) predicate_recorded_stores();
-    const Value counter = state(recipe_.state_name(kUpdateCounter), Type{i64, {}, {}});
-    const OpDef& optimizer = op_named(train_.attrs.get<std::string>("optimizer"), train_.loc);
-    if (train_.attrs.has("schedule")) schedule(counter);
-    if (reads_whole_parameters(optimizer)) reject_sparse_parameters(*optimizer.name);
-    if (train_.attrs.get_or("lookahead_every", int64_t{0}) > 0) {
-      reject_sparse_parameters("lookahead");
-    }
-    reject_sparse_parameters("max_norm", /*only_bounded=*/true);
-    if (reads_norms(optimizer)) record_norms(optimizer, counter);
-    for (size_t i = 0; i < recipe_.parameters().size(); ++i) update(i, optimizer, counter);
-    all_gather_parameters(counter);
-    stores_.emplace_back(counter.op()->symbol, if_applied(counter + 1, counter));
-    if (ir::Op* rng = graph_.find("state", kRandomState)) {
-      stores_.emplace_back(kRandomState, next_random_state(rng->result()));
-    }
-    for (auto& [name, value] : stores_) record_store(graph_, name, value, train_.loc);
-  }
-
- private:
   /// Name of the state `port` of the optimizer for a parameter.
   std::string state_name(size_t index, const std::string& port) const {
     return recipe_.state_name(recipe_.parameters()[index] + "." + port);
@@ -144,15 +150,6 @@ class Expansion {
     settings.set(kDecay, settings.get<double>(kDecay) * scale);
     return settings;
   }
-
-  /// Operands and attributes of a parameter's optimizer op. Omits OptimizerTraits::scalars.
-  struct ParameterUpdate {
-    const OpDef* optimizer = nullptr;
-    Values operands;
-    /// Per operand: the variable whose new value is a result of the op, or null.
-    Values variables;
-    Attrs settings;
-  };
 
   /// Whether parameter `whole` is not a matrix and `optimizer` leaves such parameters to another
   /// optimizer, as Muon does.

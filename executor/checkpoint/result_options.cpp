@@ -9,6 +9,7 @@
 #include "frontend/parameter_groups.h"
 #include "ir/print.h"
 #include "ops/optim/recipes.h"
+#include "ops/optim/schedule.h"
 #include "ops/source/training_settings.h"
 #include "ops/source_kind.h"
 
@@ -76,6 +77,18 @@ Texts result_options(const ir::Program& recorded, const ExecutorOptions& options
   const std::string settings = training_settings_text(recorded);
   if (!settings.empty()) all["parameter settings"] = settings;
   return all;
+}
+
+bool monitors_other_metric(const Texts& before, const Texts& now, const std::string& recipe) {
+  const auto differs = [&](const char* setting, const std::string& fallback) {
+    const std::string name = recipe_state(recipe, std::string(kSchedulePrefix) + setting);
+    const auto text = [&](const Texts& texts) {
+      const auto found = texts.find(name);
+      return found == texts.end() ? ir::print(Attr(fallback)) : found->second;
+    };
+    return text(before) != text(now);
+  };
+  return differs("metric", "") || differs("mode", "min");
 }
 
 std::string changed_result_options(Texts before, Texts now) {

@@ -21,4 +21,10 @@ std::map<std::string, std::string> result_options(const ir::Program& recorded,
 std::string changed_result_options(std::map<std::string, std::string> before,
                                    std::map<std::string, std::string> now);
 
+/// Whether the options of a checkpoint (`before`) and of the current run (`now`) name different
+/// metrics or directions for the schedule Plateau of `recipe`.
+bool monitors_other_metric(const std::map<std::string, std::string>& before,
+                           const std::map<std::string, std::string>& now,
+                           const std::string& recipe);
+
 }  // namespace fluid

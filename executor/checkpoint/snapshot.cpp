@@ -9,6 +9,7 @@
 #include "executor/session/session.h"
 #include "ir/print.h"
 #include "ops/optim/recipes.h"
+#include "ops/source/kept_gradient.h"
 #include "ops/source/training_settings.h"
 #include "ops/source_kind.h"
 #include "passes/rewrite.h"
@@ -124,7 +125,10 @@ uint64_t program_hash(const ir::Program& recorded) {
   for (const auto& op : copy->main().ops) {
     if (!is_variable(*op)) continue;
     for (const char* setting : kTrainingSettings) op->attrs.erase(setting);
+    op->attrs.erase(kKeepGradient);
   }
+  std::erase_if(copy->main().outputs,
+                [](const ir::Output& o) { return o.name.starts_with(kShownPrefix); });
   const std::string text = ir::print(*copy);
   return XXH3_64bits(text.data(), text.size());
 }

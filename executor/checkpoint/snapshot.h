@@ -44,8 +44,8 @@ struct Snapshot {
 /// Returns a copy of `recorded` without source locations.
 std::unique_ptr<ir::Program> strip_locations(const ir::Program& recorded);
 
-/// Returns the XXH3 hash of the recorded program's text, without its `train` ops, the parameters'
-/// training settings and source locations.
+/// Returns the XXH3 hash of the recorded program's text. The text omits the `train` ops, the
+/// parameters' training settings, kept gradients, outputs with kShownPrefix and source locations.
 uint64_t program_hash(const ir::Program& recorded);
 
 /// Takes a snapshot of the variables, sorted by name. `value` returns a variable's value, or

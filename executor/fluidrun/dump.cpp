@@ -47,9 +47,8 @@ void add_dump_flags(CLI::App& command, DumpFlags& flags) {
           .add_option("--dump", flags.names,
                       "write these values of a step as .npy files: outputs, parameters, gradients "
                       "(fc0.w.grad) and layers (bn1)")
-          ->type_name("NAME,...")
-          ->excludes(command.get_option("--checkpoint-dir"));
-  command.add_option("--dump-steps", flags.steps, "number of steps that --dump writes")
+          ->type_name("NAME,...");
+  command.add_option("--dump-steps", flags.steps, "number of steps of this run that --dump writes")
       ->check(must_be_positive_integer)
       ->type_name("N")
       ->capture_default_str()
@@ -99,13 +98,13 @@ StepDump::Item StepDump::item_of(Program& program, const std::string& name) cons
     throw UserError(fmt::format("--dump {}: no such value; there are {}", name,
                                 nearest_names(name, known_names(program), kMaxNames)));
   }
-  const std::string source = "dump." + name;
+  const std::string source = std::string(kShownPrefix) + name;
   program.output(source, value, Loc());
   return {.name = name, .source = source, .is_output = true};
 }
 
 void StepDump::write(const StepEvent& step, Executor& executor) const {
-  if (step.step > flags_.steps) return;
+  if (step.step > steps_before_ + flags_.steps) return;
   for (const Item& item : items_) {
     const bool is_gradient = !item.recipes.empty();
     if (is_gradient && (step.skipped || !item.recipes.contains(step.recipe))) continue;

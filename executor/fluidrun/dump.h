@@ -18,11 +18,9 @@ namespace fluid {
 struct DumpFlags {
   std::string names;  ///< comma-separated names of values; empty: no files
   std::string directory = "dump";
-  int64_t steps = 1;  ///< number of training steps to dump
+  int64_t steps = 1;  ///< number of training steps of this run to dump
 };
-/// Adds the options --dump, --dump-steps and --dump-dir to `command`, which must already define
-/// --checkpoint-dir. Users cannot combine --dump with --checkpoint-dir: dumped values change the
-/// program, and a checkpoint loads only into the program that wrote it.
+/// Adds the options --dump, --dump-steps and --dump-dir to `command`.
 void add_dump_flags(CLI::App& command, DumpFlags& flags);
 
 /// Writes values of training steps as .npy files.
@@ -33,6 +31,8 @@ class StepDump {
   /// suggests similar names.
   StepDump(Program& program, const DumpFlags& flags);
 
+  /// Sets the number of training steps before this run, which resumes a checkpoint.
+  void begin(int64_t steps_before) { steps_before_ = steps_before; }
   /// Writes DIRECTORY/step-<n>.<name>.npy for each name, half-precision values as f32. Omits the
   /// gradients of skipped updates, and of parameters that the recipe of the step does not train.
   void write(const StepEvent& step, Executor& executor) const;
@@ -49,6 +49,7 @@ class StepDump {
 
   DumpFlags flags_;
   std::vector<Item> items_;
+  int64_t steps_before_ = 0;
 };
 
 }  // namespace fluid

@@ -94,8 +94,8 @@ ir::Op* recipe_to_change(Program& program, const std::string& given, const std::
   if (recipes.size() == 1) return recipes.front();
   if (recipes.size() > 1 && !given.empty()) {
     throw UserError(fmt::format(
-        "{}: changes the only recipe of a program, but '{}' has {}: change them in the program, or "
-        "optimizers and schedules by --recipe-option",
+        "{}: changes the only recipe of a program, but '{}' has {}: change one of them by "
+        "--recipe-option",
         given, program.ir().name, fmt::join(recipe_names(program.ir().main()), ", ")));
   }
   return nullptr;

@@ -39,8 +39,7 @@ void check_names(const CLI::App& command, const std::vector<std::string>& flags)
   for (const std::string& flag : flags) {
     const std::string name = flag.substr(0, flag.find('='));
     if (std::ranges::find(known, name) != known.end()) continue;
-    throw UserError(
-        fmt::format("no flag {} of an optimizer or a schedule{}", name, did_you_mean(name, known)));
+    throw UserError(fmt::format("no flag {} of a recipe{}", name, did_you_mean(name, known)));
   }
 }
 
@@ -61,8 +60,8 @@ void with_option_named(const std::string& given, F work) {
 void add_recipe_option_flag(CLI::App& command, std::vector<std::string>& texts) {
   command
       .add_option("--recipe-option", texts,
-                  "flags of the optimizer and the schedule for one of several recipes, such as "
-                  "d:lr=1e-4,optimizer=adam; repeatable")
+                  "flags of the optimizer, clipping, averages and the schedule for one of several "
+                  "recipes, such as d:lr=1e-4,optimizer=adam,ema=0.999; repeatable")
       ->allow_extra_args(false)
       ->type_name("NAME:FLAG=VALUE,...");
 }
@@ -82,6 +81,7 @@ RecipeOption::RecipeOption(const Program& program, const std::string& text)
     CLI::App parser;
     parser.set_help_flag();
     add_optimizer_flags(parser, optimizer_);
+    add_update_flags(parser, update_);
     add_schedule_flags(parser, schedule_);
     std::vector<std::string> flags = flags_in(text.substr(colon + 1));
     check_names(parser, flags);
@@ -91,7 +91,10 @@ RecipeOption::RecipeOption(const Program& program, const std::string& text)
 }
 
 void RecipeOption::set_optimizer(Program& program) const {
-  with_option_named(given_, [&] { fluid::set_optimizer(program, optimizer_, recipe_); });
+  with_option_named(given_, [&] {
+    fluid::set_optimizer(program, optimizer_, recipe_);
+    set_update(program, update_, recipe_);
+  });
 }
 
 void RecipeOption::set_schedule(Program& program, std::optional<int64_t> updates) const {

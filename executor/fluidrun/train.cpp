@@ -28,6 +28,7 @@
 #include "executor/launcher/print_to.h"
 #include "executor/trainer/history_csv.h"
 #include "executor/trainer/learning_rate_finder.h"
+#include "executor/trainer/plateau_schedules.h"
 #include "executor/trainer/recipe_cycle.h"
 #include "executor/trainer/signals.h"
 #include "executor/trainer/trainer.h"
@@ -48,25 +49,6 @@ void print_totals(const History& trained) {
            trained.samples, trained.training_seconds, rate, trained.seconds);
 }
 
-/// Applies the flags of parameter averages and lookahead to a recipe.
-void set_averages(Attrs& recipe, const TrainFlags& flags) {
-  if (flags.ema > 0 || flags.swa > 0) {
-    for (const char* name : {"ema_decay", "swa_start", "swa_every"}) recipe.erase(name);
-  }
-  if (flags.ema > 0) recipe.set("ema_decay", flags.ema);
-  if (flags.swa > 0) recipe.set("swa_start", flags.swa);
-  if (flags.swa_every > 0) recipe.set("swa_every", flags.swa_every);
-  if (flags.lookahead > 0) recipe.set("lookahead_every", flags.lookahead);
-  if (flags.lookahead_alpha > 0) recipe.set("lookahead_alpha", flags.lookahead_alpha);
-}
-
-/// The flags of parameter averages and lookahead on the command line, for error messages.
-std::string averages_text(const TrainFlags& flags) {
-  if (flags.ema > 0) return fmt::format("--ema {}", flags.ema);
-  if (flags.swa > 0) return fmt::format("--swa {}", flags.swa);
-  return flags.lookahead > 0 ? fmt::format("--lookahead {}", flags.lookahead) : "";
-}
-
 /// Applies the schedule of each --recipe-option. `steps`: number of steps of all recipes together.
 void set_schedules(Program& program, const TrainFlags& flags, std::optional<int64_t> steps) {
   if (flags.recipe_options.empty()) return;
@@ -84,16 +66,16 @@ void set_schedules(Program& program, const TrainFlags& flags, std::optional<int6
   }
 }
 
-/// Opens the program, and applies the flags of the optimizer, parameters, averages and lookahead.
+/// Opens the program, and applies the flags of the optimizer, of what is around it and of the
+/// parameters.
 Program open_with_recipe(const TrainFlags& flags) {
   Program program = open_program(flags.program, flags.params);
   set_optimizer(program, flags.optimizer);
+  set_update(program, flags.update);
   for (const std::string& text : flags.recipe_options) {
     RecipeOption(program, text).set_optimizer(program);
   }
   set_parameters(program, flags.parameters);
-  ir::Op* train = recipe_to_change(program, averages_text(flags));
-  if (train != nullptr) set_averages(train->attrs, flags);
   check_fit_options(program, {.recipes = parse_recipes(program, flags.recipes)});
   return program;
 }
@@ -199,26 +181,7 @@ class Training {
   }
 
  private:
-  void load_parameters() {
-    const ParamsFlags& params = flags_.params;
-    if (!params.path.empty()) {
-      const LoadReport report = trainer_.load(params.path, params.load_options());
-      if (is_rank_0()) print_load_report(report, params);
-    }
-    if (!params.adapters.empty()) trainer_.load(params.adapters);
-  }
-
   bool is_rank_0() const { return world_.rank == 0; }
-
-  /// Runs a learning rate range test instead of training.
-  void find_learning_rate() {
-    LearningRateRange range;
-    if (flags_.max_steps > 0) range.steps = flags_.max_steps;
-    print_start();
-    const LearningRateCurve curve =
-        fluid::find_learning_rate(trainer_.executor(), program_, train_, range);
-    if (is_rank_0()) report_learning_rates(curve, flags_.find_lr_file());
-  }
 
   /// Applies the schedule flags, or sets schedule `manual` for --find-lr. Returns the program.
   const Program& scheduled_program() {
@@ -231,6 +194,9 @@ class Training {
     }
     set_schedule(program_, flags_.schedule, updates());
     set_schedules(program_, flags_, updates());
+    // Throws for a metric that is no output, before anything is compiled.
+    const RecipeCycle cycle(program_, parse_recipes(program_, flags_.recipes));
+    PlateauSchedules(program_, cycle, !flags_.val.empty());
     return program_;
   }
 
@@ -261,6 +227,32 @@ class Training {
     return options;
   }
 
+  void wait_for_validation() {
+    if (!opening_validation_.valid()) return;
+    if (std::optional<Reader> opened = opening_validation_.get()) {
+      validation_.emplace(std::move(*opened));
+    }
+  }
+
+  void load_parameters() {
+    const ParamsFlags& params = flags_.params;
+    if (!params.path.empty()) {
+      const LoadReport report = trainer_.load(params.path, params.load_options());
+      if (is_rank_0()) print_load_report(report, params);
+    }
+    if (!params.adapters.empty()) trainer_.load(params.adapters);
+  }
+
+  /// Runs a learning rate range test instead of training.
+  void find_learning_rate() {
+    LearningRateRange range;
+    if (flags_.max_steps > 0) range.steps = flags_.max_steps;
+    print_start();
+    const LearningRateCurve curve =
+        fluid::find_learning_rate(trainer_.executor(), program_, train_, range);
+    if (is_rank_0()) report_learning_rates(curve, flags_.find_lr_file());
+  }
+
   FitOptions fit_options() {
     FitOptions options{
         .recipes = parse_recipes(program_, flags_.recipes),
@@ -275,6 +267,7 @@ class Training {
     options.on_begin = [this](const BeginEvent& begin) {
       check_equal_flags();
       log_.truncate_after(begin.steps, begin.epochs);
+      dump_.begin(begin.steps);
       if (is_rank_0()) print_start();
     };
     options.on_epoch_begin = [this](int64_t epoch) { progress_.begin_epoch(epoch); };
@@ -298,13 +291,6 @@ class Training {
       print_notice(text);
     };
     return options;
-  }
-
-  void wait_for_validation() {
-    if (!opening_validation_.valid()) return;
-    if (std::optional<Reader> opened = opening_validation_.get()) {
-      validation_.emplace(std::move(*opened));
-    }
   }
 
   /// Throws UserError if the ranks have different flags, because their collectives would not match.

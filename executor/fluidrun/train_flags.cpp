@@ -5,17 +5,11 @@
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/recipe_flags.h"
 #include "executor/fluidrun/recipe_option.h"
-#include "ir/number.h"
 
 namespace fluid {
 namespace {
 
 constexpr int64_t kOverfitSteps = 1000;
-
-std::string must_be_decay(const std::string& text) {
-  const bool good = must_be_positive(text).empty() && *parse_number<double>(text) < 1;
-  return good ? "" : "must be above 0 and below 1, not " + text;
-}
 
 void add_find_lr_flag(CLI::App& command, TrainFlags& flags) {
   CLI::Option* find_lr = add_file_flag(
@@ -45,39 +39,6 @@ void add_training_flags(CLI::App& command, TrainFlags& flags) {
                   "print the progress after each N steps, instead of a progress bar")
       ->check(must_be_positive_integer)
       ->type_name("N");
-  command
-      .add_option(
-          "--ema", flags.ema,
-          "keep exponential moving averages of the parameters; --val evaluates them, --save "
-          "and --save-best write them")
-      ->check(must_be_decay)
-      ->type_name("DECAY");
-  CLI::Option* swa =
-      command
-          .add_option("--swa", flags.swa,
-                      "keep equal-weight averages of the parameters from this update on, as --ema "
-                      "keeps moving averages")
-          ->check(must_be_positive_integer)
-          ->type_name("UPDATE");
-  command.get_option("--ema")->excludes(swa);
-  command.add_option("--swa-every", flags.swa_every, "average after each N updates (default: 1)")
-      ->check(must_be_positive_integer)
-      ->type_name("N")
-      ->needs(swa);
-  CLI::Option* lookahead =
-      command
-          .add_option(
-              "--lookahead", flags.lookahead,
-              "move slow weights towards the parameters after each N updates, and reset the "
-              "parameters to them")
-          ->check(must_be_positive_integer)
-          ->type_name("N");
-  command
-      .add_option("--lookahead-alpha", flags.lookahead_alpha,
-                  "step size of the slow weights (default: 0.5)")
-      ->check(must_be_positive)
-      ->type_name("NUMBER")
-      ->needs(lookahead);
   command.add_option("--seed", flags.seed, "seed of the initial parameters, dropout and shuffling")
       ->check(must_be_nonnegative_integer)
       ->type_name("N")
@@ -160,6 +121,7 @@ void add_train_flags(CLI::App& command, TrainFlags& flags) {
                    "drop the last batch of an epoch if it is smaller");
   add_training_flags(command, flags);
   add_optimizer_flags(command, flags.optimizer);
+  add_update_flags(command, flags.update);
   add_schedule_flags(command, flags.schedule);
   add_parameter_flags(command, flags.parameters);
   add_file_flags(command, flags);

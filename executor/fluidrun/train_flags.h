@@ -9,6 +9,7 @@
 #include "executor/fluidrun/optimizer_flags.h"
 #include "executor/fluidrun/parameter_flags.h"
 #include "executor/fluidrun/schedule_flags.h"
+#include "executor/fluidrun/update_flags.h"
 #include "executor/trainer/tensorboard.h"
 
 namespace fluid {
@@ -21,11 +22,10 @@ struct TrainFlags {
   ParamsFlags params;
   int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0, log_every = 0;
   uint64_t seed = 0;
-  double ema = 0, lookahead_alpha = 0;
-  int64_t swa = 0, swa_every = 0, lookahead = 0;
   int64_t overfit = 0;  ///< number of samples of --overfit; 0: not given
   ReadingFlags reading;
   OptimizerFlags optimizer;
+  UpdateFlags update;
   ScheduleFlags schedule;
   ParameterFlags parameters;
   bool drop_last = false, verify_plan = false, check_finite = false, dry_run = false;

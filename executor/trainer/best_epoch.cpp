@@ -19,17 +19,18 @@ const char* first_validation_option(const FitOptions& options) {
                                       : nullptr;
 }
 
-void check_scalar_output(const Program& program, const std::string& name) {
+}  // namespace
+
+void check_scalar_output(const Program& program, const std::string& name,
+                         const std::string& option) {
   std::vector<std::string> scalars;
   for (const ir::Output& o : program.ir().main().outputs) {
     if (is_metric(o.value) || o.value.shape().empty()) scalars.push_back(o.name);
   }
   if (std::ranges::find(scalars, name) != scalars.end()) return;
-  throw UserError(
-      fmt::format("best: no scalar output has the name '{}'{}", name, did_you_mean(name, scalars)));
+  throw UserError(fmt::format("{}: no scalar output has the name '{}'{}", option, name,
+                              did_you_mean(name, scalars)));
 }
-
-}  // namespace
 
 BestEpoch::BestEpoch(const FitOptions& options, const Program& program, const std::string& loss)
     : patience_(options.patience) {
@@ -48,7 +49,7 @@ BestEpoch::BestEpoch(const FitOptions& options, const Program& program, const st
           fmt::format("best: write {0}:min or {0}:max, not {1}", output_, options.best));
     }
     max_ = direction == ":max";
-    check_scalar_output(program, output_);
+    check_scalar_output(program, output_, "best");
   }
   if (output_.empty() && given != nullptr) {
     throw UserError(

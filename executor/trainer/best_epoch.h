@@ -9,6 +9,11 @@
 
 namespace fluid {
 
+/// Throws UserError, whose message begins with `option`, unless `program` has a scalar output
+/// called `name`.
+void check_scalar_output(const Program& program, const std::string& name,
+                         const std::string& option);
+
 /// Tracks the epoch with the best value of a scalar output on the validation data, for early
 /// stopping.
 class BestEpoch {

@@ -33,14 +33,10 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
       options_(options),
       cycle_(std::move(cycle)),
       program_(program),
+      plateaus_(program, cycle_, options.validation != nullptr),
       best_(options, program, cycle_.loss()),
       saves_(paths_on_rank_0(options, world_), options.averages,
              [this](const std::string& text) { send_notice(text); }) {
-  for (const FitRecipe& recipe : cycle_.recipes()) {
-    if (executor_.uses_plateau_schedule(recipe.name) && recipe.loss.empty()) {
-      throw UserError("the schedule 'plateau' monitors the loss, which is not an output");
-    }
-  }
   if (train.options().bad_records == BadRecords::leave_out) {
     throw UserError("BadRecords::leave_out changes the sizes of the batches: train with skip");
   }
@@ -158,7 +154,7 @@ void FitLoop::run_epochs() {
     if (options_.on_epoch) options_.on_epoch(epoch);
     handle_requests();  // from signals during validation, or from Trainer::stop() in on_epoch
     if (epoch.complete) {
-      reduce_on_plateau(epoch);
+      for (const std::string& text : plateaus_.update(epoch, executor_)) send_notice(text);
       finish_epoch(epoch);
     }
     history_.epochs.push_back(std::move(epoch));
@@ -273,18 +269,6 @@ void FitLoop::handle_requests() {
   if (requests[1] == 0) return;
   read_outputs();
   group_.run_on_rank_0([&] { saves_.save_or_warn(executor_); });
-}
-
-void FitLoop::reduce_on_plateau(const EpochEvent& epoch) {
-  const bool validates = options_.validation != nullptr;
-  const NamedScalars& values = validates ? epoch.validation : epoch.training;
-  for (const FitRecipe& recipe : cycle_.recipes()) {
-    const auto loss =
-        std::ranges::find(values, recipe.loss, &std::pair<std::string, double>::first);
-    if (loss == values.end() || !executor_.reduce_on_plateau(loss->second, recipe.name)) continue;
-    send_notice(fmt::format("{}{} has reached a plateau: the learning rate falls after epoch {}",
-                            validates ? "val_" : "", recipe.loss, epoch.epoch));
-  }
 }
 
 void FitLoop::finish_epoch(const EpochEvent& epoch) {

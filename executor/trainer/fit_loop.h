@@ -13,6 +13,7 @@
 #include "executor/trainer/divergence.h"
 #include "executor/trainer/fit_options.h"
 #include "executor/trainer/parameter_saves.h"
+#include "executor/trainer/plateau_schedules.h"
 #include "executor/trainer/recipe_cycle.h"
 #include "executor/trainer/running_means.h"
 #include "frontend/program.h"
@@ -73,7 +74,6 @@ class FitLoop {
   /// checkpoint after the same step. Saves the parameters if a rank requests it.
   void handle_requests();
   void finish_epoch(const EpochEvent& epoch);
-  void reduce_on_plateau(const EpochEvent& epoch);
   void save_checkpoint(bool is_best = false);
   void finish_training();
   void report_loss_scales();
@@ -99,6 +99,7 @@ class FitLoop {
   const FitOptions& options_;
   RecipeCycle cycle_;
   const Program& program_;
+  PlateauSchedules plateaus_;
   BestEpoch best_;
   ParameterSaver saves_;
   std::vector<DivergenceCheck> divergence_;  ///< one for each recipe of the cycle

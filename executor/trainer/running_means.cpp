@@ -9,6 +9,7 @@
 #include <span>
 
 #include "executor/comm/process_group.h"
+#include "ops/source/kept_gradient.h"
 #include "passes/metrics.h"
 
 namespace fluid {
@@ -56,7 +57,7 @@ std::vector<double>& RunningMeans::statistics_of(const std::string& output) {
 
 void RunningMeans::add(const OutputViews& outputs, int64_t samples) {
   outputs.for_each_scalar([&](const OutputView& o) {
-    if (is_per_sample(*program_, o.name)) return;
+    if (o.name.starts_with(kShownPrefix) || is_per_sample(*program_, o.name)) return;
     std::vector<double>& total = statistics_of(o.name);
     const auto weight = static_cast<double>(samples);
     std::vector<double> mean;

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "ir/attr.h"
@@ -19,19 +20,27 @@ inline constexpr std::string_view kManualSchedule = "manual";
 /// number of epochs since the best metric. kCooldown: 1 + number of remaining cooldown epochs.
 enum PlateauElement { kFactor, kNoMetricYet, kBest, kBadEpochs, kCooldown, kPlateauElements };
 
-/// Settings of schedule "plateau", which works like PyTorch's ReduceLROnPlateau with mode "min" and
-/// threshold mode "rel". A reduction of the learning rate by 1e-8 or less is skipped.
+/// Settings of schedule "plateau", which works like PyTorch's ReduceLROnPlateau. A reduction of the
+/// learning rate by 1e-8 or less is skipped.
 struct PlateauRule {
   double lr = 0;
+  std::string metric = {};              ///< name of the monitored output; empty: the loss
+  bool maximizes = false;               ///< whether a larger metric is better
+  bool has_absolute_threshold = false;  ///< whether `threshold` is a difference, not a fraction
   double factor = 0;
   int64_t patience = 0;
   double threshold = 0;
   int64_t cooldown = 0;
   double min_lr = 0;
 
-  /// Updates `state` after an epoch with metric `metric` (smaller is better). Returns whether the
-  /// learning rate was reduced.
-  bool update(double metric, std::span<double> state) const;
+  /// Whether `value` of the metric is an improvement on `best`.
+  bool is_better(double value, double best) const;
+  /// Updates `state` after an epoch with `value` of the metric. Returns whether the learning rate
+  /// was reduced.
+  bool update(double value, std::span<double> state) const;
+  /// Forgets the metrics seen so far, and keeps the learning rate. For a run that goes on with
+  /// another metric.
+  static void forget_metric(std::span<double> state);
 };
 
 /// Reads the settings of schedule "plateau" from the attributes of a `train` op; nullopt if the op

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/text.h"
 #include "ops/arguments.h"
 #include "ops/optim/optimizer.h"
 #include "ops/optim/plateau.h"
@@ -9,19 +10,27 @@
 namespace fluid {
 namespace {
 
-constexpr double kMinDecay = 1e-8;  // `eps` of PyTorch's ReduceLROnPlateau
+constexpr double kMinDecay = 1e-8;                  // `eps` of PyTorch's ReduceLROnPlateau
+constexpr const char *kMin = "min", *kMax = "max";  // values of `mode`
+constexpr const char *kRel = "rel", *kAbs = "abs";  // values of `threshold_mode`
 
 // A program declares one initial value for all elements of the state, and the factor starts at 1.
 // The counters are therefore stored plus 1.
 
 }  // namespace
 
-bool PlateauRule::update(double metric, std::span<double> state) const {
+bool PlateauRule::is_better(double value, double best) const {
+  const double margin = maximizes ? threshold : -threshold;
+  const double bound = has_absolute_threshold ? best + margin : best * (1 + margin);
+  return maximizes ? value > bound : value < bound;
+}
+
+bool PlateauRule::update(double value, std::span<double> state) const {
   const double infinity = std::numeric_limits<double>::infinity();
-  const double best = state[kNoMetricYet] != 0 ? infinity : state[kBest];
-  if (metric < best * (1 - threshold)) {
+  const double worst = maximizes ? -infinity : infinity;
+  if (is_better(value, state[kNoMetricYet] != 0 ? worst : state[kBest])) {
     state[kNoMetricYet] = 0;
-    state[kBest] = metric;
+    state[kBest] = value;
     state[kBadEpochs] = 1;
   } else {
     state[kBadEpochs] += 1;
@@ -39,11 +48,20 @@ bool PlateauRule::update(double metric, std::span<double> state) const {
   return falls;
 }
 
+void PlateauRule::forget_metric(std::span<double> state) {
+  for (const PlateauElement element : {kNoMetricYet, kBest, kBadEpochs, kCooldown}) {
+    state[element] = 1;
+  }
+}
+
 std::optional<PlateauRule> plateau_rule(const Attrs& train_attrs) {
   if (train_attrs.get_or("schedule", std::string()) != kPlateau) return std::nullopt;
   const Attrs settings =
       complete_attrs(*find_schedule(std::string(kPlateau)), schedule_settings(train_attrs), Loc());
   return PlateauRule{.lr = settings.get<double>("lr"),
+                     .metric = settings.get<std::string>("metric"),
+                     .maximizes = settings.get<std::string>("mode") == kMax,
+                     .has_absolute_threshold = settings.get<std::string>("threshold_mode") == kAbs,
                      .factor = settings.get<double>("factor"),
                      .patience = settings.get<int64_t>("patience"),
                      .threshold = settings.get<double>("threshold"),
@@ -57,16 +75,37 @@ OpDef plateau_schedule_op() {
       .name = std::string(kPlateau),
       .doc = "lr * lr_factor. After an epoch, lr_factor is multiplied by `factor` if the monitored "
              "metric has not improved for more than `patience` epochs, as by PyTorch's "
-             "ReduceLROnPlateau. The caller passes the metric, such as the loss, to "
-             "Executor::reduce_on_plateau().",
-      .settings = {{"factor", 0.1, "factor of the learning rate at each decay", false, 0, 1},
+             "ReduceLROnPlateau. Trainer passes the metric to Executor::reduce_on_plateau().",
+      .settings = {{"metric", std::string(), "scalar output that is monitored; empty: the loss"},
+                   {"mode",
+                    std::string(kMin),
+                    "\"min\": smaller metrics are better; \"max\": larger ones are",
+                    false,
+                    0,
+                    0,
+                    {kMin, kMax}},
+                   {"factor", 0.1, "factor of the learning rate at each decay", false, 0, 1},
                    {"patience", int64_t{10},
                     "number of epochs without improvement that are tolerated"},
-                   {"threshold", 1e-4, "an improvement is a metric below best * (1 - threshold)",
-                    false, 0, 1},
+                   {"threshold", 1e-4, "the metric must be better than the best one by this much"},
+                   {"threshold_mode",
+                    std::string(kRel),
+                    "\"rel\": `threshold` is a fraction of the best metric; \"abs\": a difference",
+                    false,
+                    0,
+                    0,
+                    {kRel, kAbs}},
                    {"cooldown", int64_t{0}, "number of epochs after a decay that are not counted"},
                    {"min_lr", 0.0, "lower bound of the learning rate"}},
       .operands = {{"lr_factor", "float scalar: factor of lr"}},
+      .check =
+          [](const InferCtx& c) {
+            const bool is_fraction = c.attr<std::string>("threshold_mode") == kRel;
+            c.require(!is_fraction || c.attr<double>("threshold") < 1,
+                      "attribute 'threshold' must lie in [0.0, 1.0) unless 'threshold_mode' is "
+                      "abs, not " +
+                          ir::float_text(c.attr<double>("threshold")));
+          },
       .rate = [](const ScheduleCtx& c) { return c.factor() * c.lr(); },
   });
 }

@@ -1,5 +1,6 @@
 #include "ops/optim/schedule.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numbers>
@@ -49,6 +50,11 @@ void check_schedule_setting(const InferCtx& c, const ScheduleSetting& s) {
         "attribute '" + s.name + "' must " + range_text(s) + ", not " + std::to_string(*integer));
   } else if (const auto* list = std::get_if<std::vector<double>>(&value)) {
     for (const double element : *list) check_number(c, s, element);
+  } else if (const auto* text = std::get_if<std::string>(&value); text && !s.choices.empty()) {
+    std::string choices;
+    for (const std::string& choice : s.choices) choices += (choices.empty() ? "" : " or ") + choice;
+    c.require(std::ranges::find(s.choices, *text) != s.choices.end(),
+              "attribute '" + s.name + "' must be " + choices + ", not '" + *text + "'");
   }
 }
 

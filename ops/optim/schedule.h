@@ -22,8 +22,8 @@ namespace fluid {
 /// Prefix of the attributes of a `train` op that are settings of the schedule.
 inline constexpr std::string_view kSchedulePrefix = "schedule_";
 
-/// A setting of a schedule, which is an attribute of its op: a bool, an int, a double or a list. A
-/// number, or each element of a list, must lie in [low, high).
+/// A setting of a schedule, which is an attribute of its op: a bool, an int, a double, a list or a
+/// string. A number, or each element of a list, must lie in [low, high).
 struct ScheduleSetting {
   std::string name;
   Attr fallback;
@@ -31,6 +31,7 @@ struct ScheduleSetting {
   bool required = false;
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
+  std::vector<std::string> choices = {};  ///< valid values of a string; empty: any
 };
 
 /// Argument of ScheduleDef::rate. Expressions are in f64.

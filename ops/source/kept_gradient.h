@@ -9,6 +9,10 @@ namespace fluid {
 /// state kept_gradient_name().
 inline constexpr const char* kKeepGradient = "keep_gradient";
 
+/// Prefix of the names of outputs that only show a value of the program, as `train --dump` does.
+/// Such an output and kKeepGradient do not belong to what a checkpoint identifies a program by.
+inline constexpr std::string_view kShownPrefix = "dump.";
+
 inline std::string kept_gradient_name(std::string_view parameter) {
   return std::string(parameter) + ".gradient";
 }

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "frontend/files/npy.h"
+#include "ir/atomic_file.h"
 #include "tests/support/fluidrun_test.h"
 
 namespace fluid::dump_test {
@@ -34,6 +35,34 @@ TEST_F(Dump, WritesGradientsParametersAndValues) {
   EXPECT_FALSE(std::filesystem::exists(dir_.file("values/step-0004.w.npy")));
 }
 
+/// A checkpoint fits runs that dump other values, or none. A resumed run dumps its own first steps.
+TEST_F(Dump, GoesWithCheckpoints) {
+  const std::string train = "train line.fir --data 'synthetic-linear?n=70' --batch 10 ";
+  const std::string dump = "--dump w.grad,w,s,e --dump-steps 2 ";
+  ASSERT_EQ(run(train + "--save whole").code, 0);
+  const auto trained = [&](const std::string& directory, const std::string& first,
+                           const std::string& then) {
+    const std::string kept = train + "--checkpoint-dir " + directory + " ";
+    for (const std::string& flags : {first + "--max-steps 3", then + "--resume --save parts"}) {
+      const Result result = run(kept + "--dump-dir " + directory + "_values " + flags);
+      EXPECT_EQ(result.code, 0) << result.output;
+    }
+    EXPECT_EQ(read_file(dir_.file("parts")), read_file(dir_.file("whole"))) << directory;
+    std::string steps;
+    for (const std::string step : {"1", "2", "3", "4", "5", "6", "7"}) {
+      const std::string begin = directory + "_values/step-000" + step + ".";
+      const bool exists = std::filesystem::exists(dir_.file(begin + "w.grad.npy"));
+      EXPECT_EQ(std::filesystem::exists(dir_.file(begin + "s.npy")), exists);
+      if (exists) steps += step;
+    }
+    return steps;
+  };
+  const std::string other = "--dump w --dump-steps 1 ";
+  EXPECT_EQ(trained("before", dump, other), "12");
+  EXPECT_EQ(trained("after", other, dump), "45");
+  EXPECT_EQ(trained("both", dump, dump), "1245");
+}
+
 TEST_F(Dump, RejectsUnknownNames) {
   const std::string train = "train line.fir --data synthetic-linear ";
   expect_error(train + "--dump v.grad", "--dump v.grad: no such value; there are 'w.grad'");
@@ -58,7 +87,6 @@ TEST_F(Dump, RejectsUnknownNames) {
   expect_error(train + "--dump w,,loss", "--dump : no such value");
   expect_error(train + "--dump w.grad --freeze w", "--dump w.grad: parameter 'w' is frozen or");
   expect_error(train + "--dump w --dump-dir line.fir", "--dump-dir line.fir");
-  expect_error(train + "--dump w --checkpoint-dir run", "--dump excludes --checkpoint-dir");
 }
 
 }  // namespace

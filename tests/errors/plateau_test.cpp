@@ -22,6 +22,10 @@ class PlateauCommand : public FluidrunTest {
     write_plain(dir_.file("flat.fir"), text);
     text.erase(text.find("  output \"loss\""), sizeof "  output \"loss\" = %loss");
     write_plain(dir_.file("silent.fir"), text);
+    text = kLine;
+    text.insert(text.find("  train("), "  %score = neg(%loss) : f32[]\n");
+    text.insert(text.rfind("}"), "  output \"score\" = %score\n");
+    write_plain(dir_.file("score.fir"), text);
   }
   std::vector<double> rates(const std::string& log) const {
     std::vector<double> rates;
@@ -51,6 +55,50 @@ TEST_F(PlateauCommand, FollowsTheLoss) {
   EXPECT_EQ(run(kept + "--resume").code, 0);
   EXPECT_EQ(rates("part"), expected) << "interrupted three times";
   EXPECT_EQ(read_file(dir_.file("part.safetensors")), read_file(dir_.file("w.safetensors")));
+}
+
+const std::string kScore = "train score.fir --data synthetic-linear?n=20 --epochs 5 ";
+const std::string kScorePlateau =
+    "--schedule plateau --schedule-metric score --schedule-mode max --schedule-patience 1 "
+    "--schedule-factor 0.5 ";
+
+/// The score rises in each epoch, by less than 1000.
+TEST_F(PlateauCommand, FollowsAnotherMetric) {
+  const auto trained_rates = [&](const std::string& flags, const std::string& log) {
+    const Result result = run(kScore + "--batch 20 --log-json " + log + " " + flags);
+    EXPECT_EQ(result.code, 0) << result.output;
+    return rates(log);
+  };
+  using Rates = std::vector<double>;
+  const Rates constant(5, 0.01), falls = {0.01, 0.01, 0.01, 0.005, 0.005};
+  const std::string sum = "--schedule-threshold 1e3 --schedule-threshold-mode abs ";
+  EXPECT_EQ(trained_rates(kScorePlateau + "--schedule-threshold 0", "rises"), constant);
+  EXPECT_EQ(trained_rates(kScorePlateau + sum, "little"), falls);
+  EXPECT_EQ(trained_rates(kScorePlateau + sum + "--val synthetic-linear?n=20", "val"), falls);
+  const std::string kept = kScorePlateau + sum + "--checkpoint-dir run --resume ";
+  trained_rates(kept + "--max-steps 2", "part");
+  EXPECT_EQ(trained_rates(kept, "part"), falls) << "resumed";
+}
+
+TEST_F(PlateauCommand, FollowsTheMetricOfAllRanks) {
+  const Result result =
+      run("launch --nproc 2 --log-dir logs -- " + kFluidrun + " " + kScore + kScorePlateau +
+          "--batch 10 --schedule-threshold 1e3 --schedule-threshold-mode abs --log-json log");
+  ASSERT_EQ(result.code, 0) << result.output;
+  EXPECT_EQ(rates("log"), (std::vector<double>{0.01, 0.01, 0.01, 0.005, 0.005}));
+}
+
+TEST_F(PlateauCommand, NeedsAScalarMetric) {
+  expect_error(kScore + "--schedule plateau --schedule-metric scores",
+               "the schedule 'plateau': no scalar output has the name 'scores'; did you mean "
+               "'score'?");
+  expect_error(kScore + "--schedule plateau --schedule-metric line",
+               "the schedule 'plateau': no scalar output has the name 'line'");
+  expect_error(kScore + "--dry-run --schedule plateau --schedule-metric loses",
+               "no scalar output has the name 'loses'; did you mean 'loss'?");
+  expect_error(kScore + "--schedule plateau --schedule-mode up",
+               "--schedule-mode up: plateau_schedule: attribute 'mode' must be min or max, not "
+               "'up'");
 }
 
 TEST_F(PlateauCommand, NeedsALoss) {

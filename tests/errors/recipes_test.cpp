@@ -245,6 +245,52 @@ TEST_F(RecipesOfAProgram, AreChangedOneByOne) {
   }
 }
 
+/// Validation, --save and later runs take the averages of the recipe that keeps some.
+TEST_F(RecipesOfAProgram, KeepAveragesOneByOne) {
+  const Result result = run(kTrain +
+                            "--recipes s,d --recipe-option s:ema=0.5 --val synthetic-linear?n=50 "
+                            "--dump w --dump-steps 5 --log-json log --save averaged.safetensors");
+  ASSERT_EQ(result.code, 0) << result.output;
+  const auto after = [&](int64_t step, int64_t i) {
+    return read_npy(dir_.file("dump/step-000" + std::to_string(step) + ".w.npy")).at(i);
+  };
+  const TensorFile file = read_safetensors(dir_.file("averaged.safetensors"));
+  for (int64_t i = 0; i < 2; ++i) {
+    const double average = 0.25 * after(1, i) + 0.25 * after(3, i) + 0.5 * after(5, i);
+    EXPECT_NEAR(file.find("w")->at(i), average, 1e-6) << "of the steps 1, 3 and 5 of the recipe";
+  }
+  const Result eval =
+      run("eval two.fir --params averaged.safetensors --data synthetic-linear?n=50");
+  const size_t at = eval.output.find("squares ");
+  ASSERT_NE(at, std::string::npos) << eval.output;
+  const double squares = logged(dir_.file("log"), "validation").at(0).at("squares");
+  EXPECT_NEAR(std::stod(eval.output.substr(at + 8)), squares, 1e-5 * squares);
+}
+
+/// A step of plain gradient descent moves the parameters by lr times the clipped norm. After two of
+/// them, lookahead takes half of their way.
+TEST_F(RecipesOfAProgram, AreClippedOneByOne) {
+  const Result result = run(
+      kTrain + "--recipes d --recipe-option d:clip-norm=0.01,lookahead=2 --dump w --dump-steps 2");
+  ASSERT_EQ(result.code, 0) << result.output;
+  const auto norm = [&](const std::string& step) {
+    const Tensor w = read_npy(dir_.file("dump/step-000" + step + ".w.npy"));
+    return std::hypot(w.at(0), w.at(1));
+  };
+  constexpr double kStep = 0.02 * 0.01;
+  EXPECT_NEAR(norm("1"), kStep, 1e-4 * kStep);
+  EXPECT_LE(norm("2"), 1.001 * kStep);
+}
+
+TEST_F(RecipesOfAProgram, NeedAStepThatComputesTheMetricOfAPlateau) {
+  const std::string train =
+      kTrain + "--recipes s --recipe-option s:schedule=plateau,schedule-metric=distances ";
+  expect_error(train,
+               "the schedule 'plateau' monitors 'distances', which no training step "
+               "computes: it needs validation data");
+  EXPECT_EQ(run(train + "--val synthetic-linear?n=50").code, 0);
+}
+
 TEST_F(RecipesOfAProgram, RejectOptionsThatDoNotFit) {
   const auto rejects = [&](const std::string& option, const std::string& message) {
     expect_error(kTrain + "--recipes s,d --recipe-option " + option,
@@ -252,7 +298,9 @@ TEST_F(RecipesOfAProgram, RejectOptionsThatDoNotFit) {
   };
   rejects("d", "must be NAME:FLAG=VALUE,...");
   rejects("g:lr=1", "program 'two' has no recipe 'g'; there are squares, distances");
-  rejects("d:rate=1", "no flag --rate of an optimizer or a schedule");
+  rejects("d:rate=1", "no flag --rate of a recipe");
+  rejects("d:ema=0.5,swa=2", "--ema excludes --swa");
+  rejects("d:clip-norm=-1", "--clip-norm: must be a positive number, or 0 for no clipping, not -1");
   rejects("d:lr=fast", "--lr");
   rejects("d:nesterov", "--nesterov: no setting of sgd");
   rejects("d:minimize=squares", "--minimize squares: program 'two' has a loss that it minimizes");

@@ -4,11 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "frontend/fluid.h"
+#include "tests/support/all_within.h"
 #include "tests/support/errors.h"
+#include "tests/support/golden.h"
 
 namespace fluid::ctc_loss_test {
 namespace {
@@ -46,17 +47,8 @@ Program ctc_program(const CtcLoss& options) {
   return net;
 }
 
-void expect_near(const Tensor& found, const nlohmann::json& expected, const std::string& what) {
-  ASSERT_EQ(found.numel(), static_cast<int64_t>(expected.size())) << what;
-  for (int64_t i = 0; i < found.numel(); ++i) {
-    EXPECT_NEAR(found.at(i), expected[static_cast<size_t>(i)].get<double>(), 1e-9)
-        << what << "[" << i << "]";
-  }
-}
-
 TEST(CtcLoss, IsPyTorchs) {
-  std::ifstream file(std::string(FLUID_SOURCE_DIR) + "/tests/golden/ctc.json");
-  const nlohmann::json json = nlohmann::json::parse(file);
+  const nlohmann::json json = testing::golden_json("ctc.json");
   for (const auto& golden : json.at("cases")) {
     const std::string reduction = golden.at("reduction");
     const int64_t n = golden.at("samples");
@@ -66,8 +58,8 @@ TEST(CtcLoss, IsPyTorchs) {
                                          {"targets", integers(kTargets, {n, kS})},
                                          {"input_lengths", integers(kInputLengths, {n})},
                                          {"target_lengths", integers(kTargetLengths, {n})}});
-    expect_near(out["loss"], golden.at("loss"), reduction + " loss");
-    expect_near(out["gradient"], golden.at("gradient"), reduction + " gradient");
+    testing::expect_golden(out["loss"], golden.at("loss"), reduction + " loss");
+    testing::expect_golden(out["gradient"], golden.at("gradient"), reduction + " gradient");
   }
 }
 

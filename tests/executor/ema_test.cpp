@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "executor/trainer/trainer.h"
 #include "frontend/fluid.h"
+#include "tests/support/all_within.h"
 #include "tests/support/errors.h"
 #include "tests/support/golden.h"
 #include "tests/support/temp_dir.h"
@@ -49,30 +49,21 @@ std::vector<double> values(const Tensor& t) {
   return all;
 }
 
-void expect_near(const Tensor& found, const nlohmann::json& expected, const std::string& what) {
-  ASSERT_EQ(found.numel(), static_cast<int64_t>(expected.size())) << what;
-  for (int64_t i = 0; i < found.numel(); ++i) {
-    EXPECT_NEAR(found.at(i), expected[static_cast<size_t>(i)].get<double>(), 1e-9)
-        << what << "[" << i << "]";
-  }
-}
-
 TEST(Ema, IsPyTorchs) {
-  std::ifstream file(std::string(FLUID_SOURCE_DIR) + "/tests/golden/ema.json");
-  const nlohmann::json golden = nlohmann::json::parse(file);
+  const nlohmann::json golden = testing::golden_json("ema.json");
   Executor exe(averaging_program(f64), cpu(), {.batch = kSamples});
   exe.set_parameter("fc0.w", numbers(0, {3, 2}));
   exe.set_parameter("fc0.b", numbers(1, {2}));
   const Batch batch = batch_of(f64);
   for (const auto& step : golden.at("steps")) {
     exe.run(batch);
-    expect_near(exe.parameter("fc0.w.ema"), step.at("w"), "w");
-    expect_near(exe.parameter("fc0.b.ema"), step.at("b"), "b");
+    testing::expect_golden(exe.parameter("fc0.w.ema"), step.at("w"), "w");
+    testing::expect_golden(exe.parameter("fc0.b.ema"), step.at("b"), "b");
   }
   exe.use_averages(true);
   EXPECT_NEAR(exe.eval(batch)["loss"].item(), golden.at("loss").get<double>(), 1e-9);
   exe.use_averages(false);
-  expect_near(exe.parameter("fc0.w"), golden.at("w"), "the parameter itself");
+  testing::expect_golden(exe.parameter("fc0.w"), golden.at("w"), "the parameter itself");
 }
 
 TEST(Ema, IsUsedUntilTheParametersComeBack) {

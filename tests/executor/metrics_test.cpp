@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "executor/trainer/evaluation_report.h"
 #include "executor/trainer/trainer.h"
 #include "frontend/fluid.h"
+#include "tests/support/all_within.h"
+#include "tests/support/golden.h"
 #include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
 
@@ -52,7 +55,9 @@ Program metrics_program() {
   const Value prediction = net.data("prediction", {kBatch, kOutputs}, f64);
   const Value target = net.data("target", {kBatch, kOutputs}, f64);
   net.output("accuracy", accuracy(scores, label));
-  net.output("top_2", top_k_accuracy(scores, label, {.k = 2}));
+  for (const int64_t k : {1, 2, 3}) {
+    net.output("top_" + std::to_string(k), top_k_accuracy(scores, label, {.k = k}));
+  }
   net.output("mse", mean_squared_error(prediction, target));
   net.output("rmse", root_mean_squared_error(prediction, target));
   net.output("mae", mean_absolute_error(prediction, target));
@@ -74,14 +79,9 @@ Program metrics_program() {
   return net;
 }
 
-nlohmann::json golden() {
-  std::ifstream file(std::string(FLUID_SOURCE_DIR) + "/tests/golden/metrics.json");
-  return nlohmann::json::parse(file).at("metrics");
-}
-
 /// Lists the metrics that differ from scikit-learn's.
 std::string differences(const NamedScalars& found) {
-  const nlohmann::json expected = golden();
+  const nlohmann::json expected = testing::golden_json("metrics.json").at("metrics");
   std::string text;
   if (found.size() != expected.size()) text = std::to_string(found.size()) + " metrics\n";
   for (const auto& [name, value] : found) {
@@ -102,6 +102,36 @@ TEST(Metrics, OfAStepOfMicroBatchesAreScikitLearns) {
   Executor exe(metrics_program(), cpu(), {.batch = kSamples, .threads = 1, .micro_batches = 4});
   Reader reader(samples(), {.batch = kSamples});
   EXPECT_EQ(differences(scalar_outputs(exe.run(*reader.next()))), "");
+}
+
+TEST(Metrics, OfClassesInAReportAreScikitLearns) {
+  Program net("classifier");
+  const Value label = net.data("label", {kBatch}, i64);
+  const Value bias = net.parameter("b", {kClasses}, Init::zeros(), {.dtype = f64});
+  const Value scores = net.data("scores", {kBatch, kClasses}, f64) + bias;
+  minimize(mean(softmax_cross_entropy(scores, label)), SGD{});
+  EvaluationReport report(net);
+  Trainer trainer(net, cpu(), {.threads = 1});
+  Dataset data = samples();
+  std::erase_if(data.columns, [](const auto& column) {
+    return column.first != "scores" && column.first != "label";
+  });
+  Reader reader(std::move(data), {.batch = 10});
+  trainer.evaluate(reader, report.observer(reader));
+  const nlohmann::json golden = testing::golden_json("metrics.json");
+  EXPECT_EQ(report.confusion(), golden.at("confusion").get<std::vector<int64_t>>());
+  std::map<std::string, std::vector<double>> found;
+  for (const ClassScores& c : report.scores()) {
+    found["precision"].push_back(c.precision);
+    found["recall"].push_back(c.recall);
+    found["f1"].push_back(c.f1);
+    found["samples"].push_back(static_cast<double>(c.samples));
+  }
+  for (const auto& [name, values] : found) {
+    SCOPED_TRACE(name);
+    const auto expected = golden.at("classes").at(name).get<std::vector<double>>();
+    testing::expect_all_within(values, expected, 1e-9);
+  }
 }
 
 TEST(Metrics, OverRanksAreScikitLearns) {

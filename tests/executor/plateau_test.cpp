@@ -35,11 +35,15 @@ TEST(PlateauSchedule, FollowsPyTorchs) {
   int falls = 0, epochs = 0;
   for (const auto& run : golden["runs"]) {
     const auto& s = run["settings"];
-    const Program net = program_with(s["lr"], Plateau{.factor = s["factor"],
-                                                      .patience = s["patience"],
-                                                      .threshold = s["threshold"],
-                                                      .cooldown = s["cooldown"],
-                                                      .min_lr = s["min_lr"]});
+    SCOPED_TRACE(s.dump());
+    const Program net =
+        program_with(s["lr"], Plateau{.mode = s.value("mode", "min"),
+                                      .factor = s["factor"],
+                                      .patience = s["patience"],
+                                      .threshold = s["threshold"],
+                                      .threshold_mode = s.value("threshold_mode", "rel"),
+                                      .cooldown = s.value("cooldown", 0),
+                                      .min_lr = s.value("min_lr", 0.0)});
     Executor exe(net, cpu(), {.batch = 1});
     EXPECT_TRUE(exe.uses_plateau_schedule());
     double rate = s["lr"];
@@ -55,8 +59,8 @@ TEST(PlateauSchedule, FollowsPyTorchs) {
       ++epochs;
     }
   }
-  EXPECT_EQ(epochs, 120);
-  EXPECT_GT(falls, 10);
+  EXPECT_EQ(epochs, 320);
+  EXPECT_GT(falls, 40);
 }
 
 TEST(PlateauSchedule, GoesOnFromACheckpoint) {
@@ -74,6 +78,31 @@ TEST(PlateauSchedule, GoesOnFromACheckpoint) {
   EXPECT_EQ(exe.restore(from.snapshot), "");
   EXPECT_NEAR(rate_of(exe), 0.01, 1e-17);
   EXPECT_TRUE(exe.reduce_on_plateau(0.7)) << "the second above 0.5";
+}
+
+/// The best of one metric says nothing about another one.
+TEST(PlateauSchedule, ForgetsTheMetricThatItNoLongerMonitors) {
+  Executor before(program_with(0.1, Plateau{.patience = 0}), cpu(), {.batch = 1});
+  EXPECT_FALSE(before.reduce_on_plateau(0.5));
+  EXPECT_TRUE(before.reduce_on_plateau(0.6));
+  for (const Plateau& other : {Plateau{.mode = "max", .patience = 0},
+                               Plateau{.metric = "loss", .mode = "max", .patience = 0}}) {
+    Executor exe(program_with(0.1, other), cpu(), {.batch = 1});
+    EXPECT_NE(exe.restore(before.snapshot()), "");
+    EXPECT_NEAR(rate_of(exe), 0.01, 1e-17) << "keeps the rate";
+    EXPECT_FALSE(exe.reduce_on_plateau(0.2)) << "the first figure";
+    EXPECT_TRUE(exe.reduce_on_plateau(0.1));
+  }
+}
+
+TEST(PlateauSchedule, RejectsModesThatItDoesNotHave) {
+  expect_user_error([] { program_with(0.1, Plateau{.mode = "highest"}); },
+                    "attribute 'mode' must be min or max, not 'highest'");
+  expect_user_error([] { program_with(0.1, Plateau{.threshold_mode = "absolute"}); },
+                    "attribute 'threshold_mode' must be rel or abs, not 'absolute'");
+  expect_user_error([] { program_with(0.1, Plateau{.threshold = 1}); },
+                    "attribute 'threshold' must lie in [0.0, 1.0) unless 'threshold_mode' is abs");
+  program_with(0.1, Plateau{.threshold = 2, .threshold_mode = "abs"});
 }
 
 TEST(PlateauSchedule, IsNoMatterOfOtherSchedules) {

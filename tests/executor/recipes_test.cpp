@@ -25,12 +25,11 @@ constexpr int64_t kBatchSize = 6, kLatent = 2, kWidth = 5;
 const std::vector<RecipeSteps> kCycle = {{"discriminator", 2}, {"generator", 1}};
 
 /// The GAN of tests/golden/gan.py.
-Program gan(const MinimizeOptions& more = {}) {
+Program gan(MinimizeOptions of_d = {}, MinimizeOptions of_g = {}) {
   Program net("gan");
   const Value image = net.data("image", {kBatch, 1, 3, 3}, f64);
   const Value noise = net.data("noise", {kBatch, kLatent}, f64);
   const GanLosses losses = record_gan(net, image, noise, {.latent = kLatent, .width = kWidth});
-  MinimizeOptions of_d = more, of_g = more;
   of_d.name = "discriminator";
   of_d.parameters = {"discriminator"};
   of_d.schedule = StepDecay{.every = 4, .factor = 0.5};
@@ -191,7 +190,8 @@ TEST(Recipes, AreTheSameAlone) {
 
 TEST(Recipes, ResumeInTheMiddleOfACycle) {
   const auto train = [](const std::string& directory, bool resume, int64_t max_steps) {
-    Trainer trainer(gan({.ema = {.decay = 0.9}}), cpu(), {.seed = 3},
+    const MinimizeOptions averages = {.ema = {.decay = 0.9}};
+    Trainer trainer(gan(averages, averages), cpu(), {.seed = 3},
                     {.directory = directory, .resume = resume});
     Reader reader(samples(12), {.batch = kBatchSize, .shuffle_seed = 1});
     trainer.fit(reader, {.recipes = kCycle, .max_steps = max_steps});
@@ -211,6 +211,34 @@ TEST(Recipes, ResumeInTheMiddleOfACycle) {
        {"generator:update", "generator:generator.fc0.w.m", "generator:lr",
         "discriminator:discriminator.fc1.b.v", "discriminator:discriminator.fc1.b.ema"}) {
     EXPECT_TRUE(expected.contains(name)) << name;
+  }
+}
+
+/// fit() validates with and saves the averages of the one recipe that keeps some, and the other
+/// parameters as they are.
+TEST(Recipes, KeepAveragesOneByOne) {
+  const TempDir dir;
+  Trainer trainer(gan({}, {.ema = {.decay = 0.9}}), cpu(), {});
+  set_start(trainer.executor());
+  Reader train(samples(12), {.batch = kBatchSize}), test(samples(2), {.batch = kBatchSize});
+  const History history = trainer.fit(train, {.recipes = kCycle,
+                                              .validation = &test,
+                                              .averages = true,
+                                              .save = dir.file("averaged.safetensors")});
+  Trainer averaged(gan(), cpu());
+  averaged.load(dir.file("averaged.safetensors"));
+  for (const auto& [name, shape] : kParameters) {
+    const bool has_average = name.starts_with("generator");
+    const std::string from = has_average ? "generator:" + name + ".ema" : name;
+    EXPECT_EQ(values_of(averaged.executor(), {name}), values_of(trainer.executor(), {from}))
+        << name;
+  }
+  test.seek({});
+  for (const auto& [name, value] : averaged.evaluate(test)) {
+    const auto& seen = history.epochs.at(0).validation;
+    const auto found = std::ranges::find(seen, name, &std::pair<std::string, double>::first);
+    ASSERT_NE(found, seen.end()) << name;
+    EXPECT_EQ(found->second, value) << name;
   }
 }
 

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "frontend/fluid.h"
+#include "tests/support/all_within.h"
 #include "tests/support/errors.h"
 #include "tests/support/golden.h"
 #include "tests/support/temp_dir.h"
@@ -27,14 +27,6 @@ Tensor numbers(uint64_t stream, const std::vector<int64_t>& shape) {
   return t;
 }
 
-void expect_near(const Tensor& found, const nlohmann::json& expected, const std::string& what) {
-  ASSERT_EQ(found.numel(), static_cast<int64_t>(expected.size())) << what;
-  for (int64_t i = 0; i < found.numel(); ++i) {
-    EXPECT_NEAR(found.at(i), expected[static_cast<size_t>(i)].get<double>(), 1e-9)
-        << what << "[" << i << "]";
-  }
-}
-
 /// Minimizes the sum of factor * w / sigma.
 Program normalising_program(const std::vector<int64_t>& shape, const SpectralNorm& options) {
   Program net("spectral");
@@ -50,8 +42,7 @@ Program normalising_program(const std::vector<int64_t>& shape, const SpectralNor
 }
 
 TEST(SpectralNorm, IsPyTorchs) {
-  std::ifstream file(std::string(FLUID_SOURCE_DIR) + "/tests/golden/spectral_norm.json");
-  const auto json = nlohmann::json::parse(file);
+  const nlohmann::json json = testing::golden_json("spectral_norm.json");
   for (const auto& golden : json.at("cases")) {
     const std::vector<int64_t> shape = golden.at("shape");
     Executor exe(normalising_program(
@@ -65,14 +56,14 @@ TEST(SpectralNorm, IsPyTorchs) {
     const Batch batch = {.size = 1, .columns = {{"factor", numbers(kFactor, shape)}}};
     for (size_t step = 0; step < golden.at("weights").size(); ++step) {
       const OutputViews out = exe.run(batch);
-      expect_near(out["normalised"], golden.at("weights")[step], "w / sigma");
-      expect_near(out["gradient"], golden.at("gradients")[step], "gradient");
+      testing::expect_golden(out["normalised"], golden.at("weights")[step], "w / sigma");
+      testing::expect_golden(out["gradient"], golden.at("gradients")[step], "gradient");
     }
     for (int i = 0; i < 2; ++i) {
-      expect_near(exe.eval(batch)["normalised"], golden.at("eval"), "w / sigma in eval");
+      testing::expect_golden(exe.eval(batch)["normalised"], golden.at("eval"), "w / sigma in eval");
     }
-    expect_near(exe.parameter("spectral_norm0.u"), golden.at("u"), "u");
-    expect_near(exe.parameter("spectral_norm0.v"), golden.at("v"), "v");
+    testing::expect_golden(exe.parameter("spectral_norm0.u"), golden.at("u"), "u");
+    testing::expect_golden(exe.parameter("spectral_norm0.v"), golden.at("v"), "v");
   }
 }
 

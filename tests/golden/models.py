@@ -10,7 +10,10 @@ import json
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import nn
 
+from golden_parameters import set_golden_parameters
+from torch_networks import MOBILENET_V3_SMALL, Dlrm, VitTiny, mobilenet_v3_small, resnet50
 from training import uniform
 
 STEPS, BATCH = 20, 4
@@ -137,67 +140,20 @@ def vae(net, step):
 
 
 def dlrm(net, step):
-    dense = net.mlp(torch.log1p(floats(600 + step, BATCH, 3, scale=8)), [8, 4])
-    category = integers(500 + step, 40, BATCH, 4) % 10
-    rows = [F.embedding(category[:, i], net.weight(10, 4)) for i in range(4)]
-    vectors = torch.stack([dense] + rows, 1)
-    i, j = torch.tril_indices(5, 5, -1)
-    pairs = (vectors @ vectors.transpose(1, 2))[:, i, j]
-    logits = net.linear(net.mlp(torch.cat([dense, pairs], 1), [8, 8]), 1)
+    dense, category = floats(600 + step, BATCH, 3, scale=8), integers(500 + step, 40, BATCH, 4)
+    logits = net(torch.cat([dense, category.double()], 1))
     return F.binary_cross_entropy_with_logits(logits, (labels(step) % 2).double()[:, None])
 
 
-def vit_tiny(net, step):
-    width = 8
-    patches = net.conv(color_images(step, 16), width, 4, 4)
-    token, positions = net.weight(1, 1, width), net.weight(17, width)
-    h = torch.cat([token.expand(BATCH, 1, width), patches.flatten(2).transpose(1, 2)], 1) + positions
-    for _ in range(2):
-        h = net.block(h, 2, norm_first=True, eps=1e-6)
-    return F.cross_entropy(net.linear(net.layer_norm(h[:, 0], 1e-6), 10), labels(step))
+def classifier(side):
+    return lambda net, step: F.cross_entropy(net(color_images(step, side)), labels(step))
 
 
-def channels_of(width, channels):
-    """A multiple of 8 near width * channels, as torchvision's _make_divisible."""
-    channels = width * channels
-    rounded = max(8, int(channels + 4) // 8 * 8)
-    return rounded + 8 if rounded < 0.9 * channels else rounded
+class Hardsigmoid(nn.Module):
+    """The backward of PyTorch's multiplies by a sixth that is rounded to f32."""
 
-
-def mobilenet_block(net, x, width, kernel, expanded, filters, squeeze, act, stride):
-    conv = lambda v, *window, groups=1: net.conv_bn(v, *window, groups=groups, eps=1e-3)
-    expanded, filters = channels_of(width, expanded), channels_of(width, filters)
-    h = x if expanded == x.shape[1] else act(conv(x, expanded, 1))
-    h = act(conv(h, expanded, kernel, stride, groups=expanded))
-    if squeeze:
-        squeezed = F.relu(net.conv(h.mean((2, 3), keepdim=True), channels_of(1, expanded // 4), 1))
-        # The backward of F.hardsigmoid multiplies by a sixth that is rounded to f32.
-        h = h * (F.relu6(net.conv(squeezed, expanded, 1) + 3) / 6)
-    h = conv(h, filters, 1)
-    return x + h if stride == 1 and x.shape[1] == filters else h
-
-
-def mobilenet_v3_small(net, step):
-    width, relu, swish = 0.25, F.relu, F.hardswish
-    h = swish(net.conv_bn(color_images(step, 64), channels_of(width, 16), 3, 2, eps=1e-3))
-    for block in [(3, 16, 16, True, relu, 2), (3, 72, 24, False, relu, 2), (3, 88, 24, False, relu, 1),
-                  (5, 96, 40, True, swish, 2), (5, 240, 40, True, swish, 1)]:
-        h = mobilenet_block(net, h, width, *block)
-    h = swish(net.conv_bn(h, 6 * h.shape[1], 1, eps=1e-3)).mean((2, 3))
-    return F.cross_entropy(net.linear(swish(net.linear(h, channels_of(width, 1024))), 10), labels(step))
-
-
-def resnet50(net, step):
-    width = 4
-    h = F.max_pool2d(F.relu(net.conv_bn(color_images(step, 64), width, 7, 2)), 3, 2, 1)
-    for stage, blocks in enumerate([2, 1]):
-        for block in range(blocks):
-            filters, stride = width << stage, 2 if stage > 0 and block == 0 else 1
-            y = F.relu(net.conv_bn(h, filters, 1))
-            y = net.conv_bn(F.relu(net.conv_bn(y, filters, 3, stride)), 4 * filters, 1)
-            same = stride == 1 and h.shape[1] == 4 * filters
-            h = F.relu(y + (h if same else net.conv_bn(h, 4 * filters, 1, stride)))
-    return F.cross_entropy(net.linear(h.mean((2, 3)), 10), labels(step))
+    def forward(self, x):
+        return F.relu6(x + 3) / 6
 
 
 def unet(net, step):
@@ -231,12 +187,17 @@ def bert_tiny(net, step):
     return (F.cross_entropy(logits.transpose(1, 2), text, reduction="none") * masked).mean() / 0.3
 
 
-def losses(model, make_optimizer):
-    net, optimizer, out = Layers(), None, []
+def losses(model, make_optimizer, network=None):
+    """`network` makes the network of `model`; None: `model` calls the layers of a Layers."""
+    net = network().double() if network else Layers()
+    if network:
+        set_golden_parameters(net)
+    optimizer, out = None, []
     for step in range(STEPS):
-        net.restart()
+        if not network:
+            net.restart()
         loss = model(net, step)
-        optimizer = optimizer or make_optimizer(net.parameters)
+        optimizer = optimizer or make_optimizer(list(net.parameters()) if network else net.parameters)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -248,20 +209,24 @@ def main():
     torch.set_num_threads(1)
     adam = lambda lr: lambda p: torch.optim.Adam(p, lr)
     adamw = lambda lr: lambda p: torch.optim.AdamW(p, lr)
+    sgd = lambda p: torch.optim.SGD(p, 0.1)
     momentum = lambda decay: lambda p: torch.optim.SGD(p, 0.01, momentum=0.9, weight_decay=decay)
-    models = {
-        california_housing: adam(0.01),
-        multi_task: adam(0.01),
-        vae: adam(0.01),
-        dlrm: lambda p: torch.optim.SGD(p, 0.1),
-        vit_tiny: adamw(0.001),
-        mobilenet_v3_small: momentum(1e-5),
-        resnet50: momentum(1e-4),
-        unet: adam(0.001),
-        bert_tiny: adamw(0.001),
+    small_dlrm = lambda: Dlrm(numbers=3, categories=4, rows=10, width=4, bottom=(8,), top=(8, 8))
+    small_vit = lambda: VitTiny(patch=4, layers=2, heads=2, width=8, side=16)
+    small_mobilenet = lambda: mobilenet_v3_small(0.25, MOBILENET_V3_SMALL[:5], Hardsigmoid, dropout=0)
+    golden = {
+        "made_by": "tests/golden/models.py",
+        "torch": torch.__version__,
+        "california_housing": losses(california_housing, adam(0.01)),
+        "multi_task": losses(multi_task, adam(0.01)),
+        "vae": losses(vae, adam(0.01)),
+        "dlrm": losses(dlrm, sgd, small_dlrm),
+        "vit_tiny": losses(classifier(16), adamw(0.001), small_vit),
+        "mobilenet_v3_small": losses(classifier(64), momentum(1e-5), small_mobilenet),
+        "resnet50": losses(classifier(64), momentum(1e-4), lambda: resnet50(4, [2, 1])),
+        "unet": losses(unet, adam(0.001)),
+        "bert_tiny": losses(bert_tiny, adamw(0.001)),
     }
-    golden = {"made_by": "tests/golden/models.py", "torch": torch.__version__}
-    golden |= {model.__name__: losses(model, optimizer) for model, optimizer in models.items()}
     print("{\n" + ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in golden.items()) + "\n}")
 
 

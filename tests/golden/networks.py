@@ -7,15 +7,13 @@ training.py's `uniform`, batch normalisation starts as PyTorch's does.
 """
 
 import json
-import os
-import sys
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from golden_parameters import set_golden_parameters
 from torch_networks import alexnet, resnet18
 from training import uniform
 
@@ -23,24 +21,9 @@ STEPS, BATCH = 5, 4
 MEAN, STD = [0.4914, 0.4822, 0.4465], [0.2470, 0.2435, 0.2616]
 
 
-def set_parameters(net):
-    """Weight or bias k, in the order of the layers: uniform in +-1/sqrt(fan in), from stream k. A
-    linear layer's weights are [in, out]."""
-    k = 0
-    for layer in net.modules():
-        if not isinstance(layer, (nn.Conv2d, nn.Linear)):
-            continue
-        fan_in = layer.weight[0].numel()
-        for p in layer.parameters():
-            values = torch.tensor((2 * uniform(k, p.numel()) - 1) / np.sqrt(fan_in))
-            linear = isinstance(layer, nn.Linear) and p.dim() == 2
-            p.data = (values.reshape(p.shape[::-1]).T if linear else values.reshape(p.shape)).clone()
-            k += 1
-
-
 def losses(net, side, make_optimizer):
     net.double().train()
-    set_parameters(net)
+    set_golden_parameters(net)
     optimizer = make_optimizer(net.parameters())
     out = []
     for step in range(STEPS):

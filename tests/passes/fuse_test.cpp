@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <map>
+#include <set>
 
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "ops/optim/optimizer.h"
 #include "ops/table.h"
 #include "passes/pass.h"
 
@@ -26,14 +29,20 @@ class Bare : public Target {
   int64_t scratch_bytes(const ir::Op&, int64_t) const override { return 0; }
 };
 
-int kernels_of(const std::string& text, Options options) {
-  const std::unique_ptr<ir::Program> program = ir::parse(text, "test.fir");
+/// `text` after the passes up to outline.
+std::unique_ptr<ir::Program> outlined(const std::string& text, const Options& options) {
+  std::unique_ptr<ir::Program> program = ir::parse(text, "test.fir");
   std::vector<Pass> passes;
   for (const Pass& pass : pipeline(options)) {
     passes.push_back(pass);
     if (pass.name == "outline") break;
   }
   run_passes(*program, passes, options, Bare());
+  return program;
+}
+
+int kernels_of(const std::string& text, const Options& options) {
+  const std::unique_ptr<ir::Program> program = outlined(text, options);
   int kernels = 0;
   for (const auto& op : program->main().ops) {
     EXPECT_FALSE(std::holds_alternative<Map>(*def_of(*op).lower)) << op->name;
@@ -119,6 +128,49 @@ std::string chain(int layers) {
   return text + "  %loss = mean(%r" + std::to_string(layers) +
          ") : f32[]\n  train(%loss) {optimizer = \"sgd\", lr = 0.1}\n"
          "  output \"loss\" = %loss\n}\n";
+}
+
+/// What the update of a program's parameters does.
+struct UpdateWork {
+  std::set<const ir::Op*> writers;  ///< kernels that write parameters
+  int reads = 0;                    ///< kernels of the update that read parameter "w0"
+};
+
+/// The update of three layers. Clipping by the norm of all gradients precedes it, so that no kernel
+/// both computes a gradient and updates its parameter.
+UpdateWork update_work(const std::string& optimizer) {
+  std::string text = residual(3);
+  const std::string adam = "\"adam\"";
+  text.replace(text.find(adam), adam.size(), '"' + optimizer + "\", clip_global_norm = 1.0");
+  const std::unique_ptr<ir::Program> program = outlined(text, {.batch = 64});
+  const ir::Graph& graph = program->main();
+  const Value w0 = graph.find("param", "w0")->result();
+  UpdateWork work;
+  for (const auto& op : graph.ops) {
+    const bool writes = op->name == "store" && graph.find("param", op->symbol) != nullptr;
+    if (writes) work.writers.insert(op->operands.at(0).op());
+    if (op->name != "fused" || op->role != ir::Role::optimize) continue;
+    work.reads += std::ranges::find(op->operands, w0) != op->operands.end() ? 1 : 0;
+  }
+  return work;
+}
+
+/// One sweep updates all parameters. Optimizers that need norms of a parameter or of its change
+/// read the parameter before.
+TEST(Fuse, EachOptimizerUpdatesAllParametersInOneSweep) {
+  const std::map<std::string, int> reads_before = {
+      {"adafactor", 1},  // the mean square of the parameter
+      {"lamb", 2},       // the direction; the norms of the parameter and of the direction
+      {"lars", 1},       // the norm of the parameter
+      {"muon", 1}};      // an operand of the op that computes the momentum
+  for (const std::string& optimizer : optimizer_names()) {
+    SCOPED_TRACE(optimizer);
+    const UpdateWork work = update_work(optimizer);
+    const auto before = reads_before.find(optimizer);
+    EXPECT_EQ(work.reads, 1 + (before == reads_before.end() ? 0 : before->second));
+    // Muon updates each of the three matrices apart, where its last product is made.
+    EXPECT_EQ(work.writers.size(), optimizer == "muon" ? 4U : 1U);
+  }
 }
 
 /// Processor seconds that the passes take, the least of `runs`.

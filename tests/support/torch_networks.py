@@ -62,10 +62,10 @@ def resnet18(width=64):
     return resnet([ConvBn(3, width, 3, 1), nn.ReLU(inplace=True)], width, [2, 2, 2, 2], Block)
 
 
-def resnet50(width=64):
+def resnet50(width=64, counts=(3, 4, 6, 3)):
     """torchvision's, with 10 classes."""
     stem = [ConvBn(3, width, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
-    return resnet(stem, width, [3, 4, 6, 3], Bottleneck)
+    return resnet(stem, width, counts, Bottleneck)
 
 
 def alexnet(width=64, dropout=0.5):
@@ -172,8 +172,8 @@ class Dlrm(nn.Module):
         mlp = lambda widths: nn.Sequential(*(layer for i, o in zip(widths, widths[1:])
                                              for layer in (nn.Linear(i, o), nn.ReLU())))
         self.numbers, self.rows = numbers, rows
-        self.tables = nn.ModuleList(nn.Embedding(rows, width, sparse=sparse) for _ in range(categories))
         self.bottom = mlp([numbers, *bottom, width])
+        self.tables = nn.ModuleList(nn.Embedding(rows, width, sparse=sparse) for _ in range(categories))
         self.register_buffer("pairs", torch.tril_indices(categories + 1, categories + 1, -1))
         self.top = mlp([width + self.pairs.shape[1], *top])
         self.last = nn.Linear(top[-1], 1)
@@ -186,8 +186,16 @@ class Dlrm(nn.Module):
         return self.last(self.top(torch.cat([dense, products[:, self.pairs[0], self.pairs[1]]], 1)))
 
 
-def mobilenet_v3_small():
-    """torchvision's, with 10 classes."""
+# Kernel, expanded channels, channels, squeeze, activation, stride.
+MOBILENET_V3_SMALL = [
+    (3, 16, 16, True, nn.ReLU, 2), (3, 72, 24, False, nn.ReLU, 2), (3, 88, 24, False, nn.ReLU, 1),
+    (5, 96, 40, True, nn.Hardswish, 2), (5, 240, 40, True, nn.Hardswish, 1), (5, 240, 40, True, nn.Hardswish, 1),
+    (5, 120, 48, True, nn.Hardswish, 1), (5, 144, 48, True, nn.Hardswish, 1), (5, 288, 96, True, nn.Hardswish, 2),
+    (5, 576, 96, True, nn.Hardswish, 1), (5, 576, 96, True, nn.Hardswish, 1)]
+
+
+def mobilenet_v3_small(width=1.0, blocks=MOBILENET_V3_SMALL, gate=nn.Hardsigmoid, dropout=0.2):
+    """torchvision's, with 10 classes. `gate`: the activation of the squeeze layers."""
 
     def channels(c):
         rounded = max(8, int(c + 4) // 8 * 8)
@@ -203,7 +211,7 @@ def mobilenet_v3_small():
             super().__init__()
             squeezed = channels(c // 4)
             self.scale = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(c, squeezed, 1), nn.ReLU(),
-                                       nn.Conv2d(squeezed, c, 1), nn.Hardsigmoid())
+                                       nn.Conv2d(squeezed, c, 1), gate())
 
         def forward(self, x):
             return x * self.scale(x)
@@ -220,13 +228,11 @@ def mobilenet_v3_small():
             y = self.layers(x)
             return x + y if self.adds else y
 
-    relu, swish = nn.ReLU, nn.Hardswish
-    layers, i = conv(3, 16, 3, 2, swish), 16
-    for kernel, expanded, o, squeeze, act, stride in [
-            (3, 16, 16, True, relu, 2), (3, 72, 24, False, relu, 2), (3, 88, 24, False, relu, 1),
-            (5, 96, 40, True, swish, 2), (5, 240, 40, True, swish, 1), (5, 240, 40, True, swish, 1),
-            (5, 120, 48, True, swish, 1), (5, 144, 48, True, swish, 1), (5, 288, 96, True, swish, 2),
-            (5, 576, 96, True, swish, 1), (5, 576, 96, True, swish, 1)]:
-        layers, i = [*layers, Block(i, kernel, expanded, o, squeeze, act, stride)], o
-    return nn.Sequential(*layers, *conv(96, 576, 1, act=swish), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
-                         nn.Linear(576, 1024), nn.Hardswish(), nn.Dropout(0.2), nn.Linear(1024, 10))
+    i, swish = channels(16 * width), nn.Hardswish
+    layers = conv(3, i, 3, 2, swish)
+    for kernel, expanded, o, squeeze, act, stride in blocks:
+        o = channels(o * width)
+        layers, i = [*layers, Block(i, kernel, channels(expanded * width), o, squeeze, act, stride)], o
+    hidden = channels(1024 * width)
+    return nn.Sequential(*layers, *conv(i, 6 * i, 1, act=swish), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                         nn.Linear(6 * i, hidden), nn.Hardswish(), nn.Dropout(dropout), nn.Linear(hidden, 10))

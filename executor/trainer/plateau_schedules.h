@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "executor/executor.h"
+#include "executor/trainer/fit_options.h"
+#include "executor/trainer/recipe_cycle.h"
+#include "frontend/program.h"
+
+namespace fluid {
+
+/// Adjusts the learning rates of the recipes with schedule Plateau after each epoch.
+class PlateauSchedules {
+ public:
+  /// Throws UserError if a recipe monitors a metric that is no scalar output of `program`, and if
+  /// `validates` is false and no recipe of `cycle` computes the metric.
+  PlateauSchedules(const Program& program, const RecipeCycle& cycle, bool validates);
+
+  /// Passes the metrics of `epoch` to `executor`. Returns a message for each learning rate that
+  /// falls. A metric that no step of the epoch computed changes nothing.
+  std::vector<std::string> update(const EpochEvent& epoch, Executor& executor) const;
+
+ private:
+  /// A recipe with schedule Plateau.
+  struct Monitored {
+    std::string recipe;
+    std::string metric;  ///< name of an output
+  };
+  std::vector<Monitored> monitored_;
+  bool validates_;
+};
+
+}  // namespace fluid
