@@ -14,8 +14,8 @@ namespace fluid {
 void add_recipe_option_flag(CLI::App& command, std::vector<std::string>& texts);
 
 /// A value of --recipe-option, such as "d:lr=1e-4,optimizer=adam": the name of a recipe, or an
-/// unambiguous prefix of it, and flags of the optimizer, clipping, averages and the schedule, without
-/// their dashes. Error messages begin with the option.
+/// unambiguous prefix of it, and flags of the optimizer, clipping, averages and the schedule,
+/// without their dashes. Error messages begin with the option.
 class RecipeOption {
  public:
   /// Throws UserError for an unknown recipe or flag, and for a wrong value.
