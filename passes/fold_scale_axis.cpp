@@ -35,6 +35,14 @@ struct Chain {
   std::vector<ScaleOrShift> ops;  ///< in execution order
 };
 
+int64_t count_reads(const Expr& body, int64_t operand) {
+  int64_t reads = 0;
+  for_each_node(body, [&](const Expr& e) {
+    reads += e.op() == ScalarOp::read && e.node().ivalue == operand ? 1 : 0;
+  });
+  return reads;
+}
+
 size_t count_reads_of_var(const std::vector<Expr>& index, int64_t var) {
   return static_cast<size_t>(std::ranges::count_if(index, [&](const Expr& e) {
     bool reads = false;
@@ -85,6 +93,10 @@ class Folder {
     for (size_t factor = 0; factor < 2; ++factor) {
       const Expr& read = body.args()[factor];
       if (read.op() != ScalarOp::read || read.node().guarded) continue;
+      // For example, a sum of squares reads its operand twice. Both factors may be the same node.
+      if (count_reads(body, read.node().ivalue) != 1 ||
+          body.args()[0].get() == body.args()[1].get())
+        continue;
       const auto weight = static_cast<size_t>(read.node().ivalue);
       const Value from = op.operands.at(weight);
       if (!weights_.contains(from.op()) || is_half_precision(from.dtype())) continue;

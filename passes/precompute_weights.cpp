@@ -70,10 +70,10 @@ class Precomputer {
       if (read_by_others.contains(op.get()) && computes(*op)) roots.push_back(op.get());
     }
     if (roots.empty()) return false;
+    for (const ir::Op* root : roots) names_[root] = name_of(*root);
     record_weight_graph(graph, roots);
-    const std::set<const ir::Op*> moved(roots.begin(), roots.end());
     rewrite_ops(graph, [&](const ir::Op& op) {
-      return moved.contains(&op) ? Values{stored_weight(graph, op)} : Values();
+      return names_.contains(&op) ? Values{stored_weight(graph, op)} : Values();
     });
     erase_dead_ops(graph);
     return true;
@@ -114,11 +114,11 @@ class Precomputer {
       const ir::Op* copy = append_copies(to, {op.get()}, op->role, copies).front();
       const_cast<ir::Op*>(copy)->symbol = op->symbol;
     }
-    for (const Value& v : results) record_store(to, name_of(*v.op()), copies.at(v), v.op()->loc);
+    for (const Value& v : results) record_store(to, names_.at(v.op()), copies.at(v), v.op()->loc);
   }
 
   Value stored_weight(ir::Graph& graph, const ir::Op& op) {
-    return record_source(graph, "state", name_of(op), op.results[0].type,
+    return record_source(graph, "state", names_.at(&op), op.results[0].type,
                          {{kScratchAttribute, true}}, op.loc);
   }
 
@@ -137,6 +137,7 @@ class Precomputer {
   std::map<const ir::Op*, bool> weights_;
   std::set<const ir::Op*> movable_;
   FunctionHashes hashes_;
+  std::map<const ir::Op*, std::string> names_;  ///< precomputed op -> name of its state
 };
 
 bool run_precompute_weights(ir::Program& program, const Options&, const Target&) {

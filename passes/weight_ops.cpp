@@ -27,17 +27,32 @@ bool is_weight(const ir::Op& op, const std::set<std::string_view>& stored) {
          !op.attrs.get_or(kScratchAttribute, false) && !stored.contains(op.symbol);
 }
 
+bool has_batch(const Type& type) { return type.shape.has_batch(); }
+
+/// Whether the op computes something else at another batch size, although its operands are the
+/// same.
+bool depends_on_batch(const ir::Op& op) {
+  for (const auto& [name, attr] : op.attrs) {
+    const Type* type = std::get_if<Type>(&attr);
+    if (type != nullptr && has_batch(*type)) return true;
+  }
+  if (std::holds_alternative<Alias>(*def_of(op).lower)) return false;
+  bool reads_batch = false;
+  for (const Expr& body : lower_op(op).bodies) {
+    for_each_node(body, [&](const Expr& e) { reads_batch |= e.op() == ScalarOp::batch; });
+  }
+  return reads_batch;
+}
+
 /// Whether the op is a function of its operands alone that may run in another program.
 bool is_movable(const ir::Op& op) {
   const OpDef& def = def_of(op);
   const bool lowers = std::holds_alternative<Map>(*def.lower) ||
                       std::holds_alternative<Reduce>(*def.lower) ||
                       std::holds_alternative<Alias>(*def.lower);
-  const auto has_batch = [](const ir::Result& r) {
-    return std::ranges::any_of(r.type.shape, [](const Dim& d) { return d.batch; });
-  };
   return lowers && std::holds_alternative<Pure>(*def.effects) &&
-         std::ranges::none_of(op.results, has_batch) && checked_operands(op).empty();
+         std::ranges::none_of(op.results, has_batch, &ir::Result::type) &&
+         checked_operands(op).empty() && !depends_on_batch(op);
 }
 
 }  // namespace

@@ -9,8 +9,8 @@ namespace fluid {
 /// The ops of `graph` whose results stay the same until a weight changes, each with whether its
 /// result depends on a weight (else on constants only).
 ///
-/// A weight is a parameter, or a recorded state that no op of `graph` stores. An op with a batch
-/// dimension in its result, side effects or a check of its operands' values is not in the map.
+/// A weight is a parameter, or a recorded state that no op of `graph` stores. An op that depends on
+/// the batch size, has side effects or checks the values of its operands is not in the map.
 std::map<const ir::Op*, bool> weight_ops(const ir::Graph& graph);
 
 }  // namespace fluid

@@ -104,7 +104,7 @@ double efficiency(const OnednnTask& task, const OnednnKind& kind, int lanes) {
   const auto c =
       static_cast<double>(shape[shape.size() - static_cast<size_t>(kind.channel_axis)].size);
   const double used = c / (std::ceil(c / lanes) * lanes);
-  const bool blocks = !task.result.layout && !task.operands[0].layout && !task.operands[1].layout;
+  const bool blocks = !task.result.layout && !task.operands[0].layout;  // not the filter's
   const double lanes_used = blocks ? 0.74 * used : 0.35 + 0.65 * used;
   const bool one_channel = task.operands[0].shape[1].is(1);
   return (used == 1 ? 0.97 : lanes_used) * (one_channel ? 0.65 : 1);

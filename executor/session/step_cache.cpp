@@ -243,11 +243,14 @@ std::vector<PreparedStep*> StepCache::compile_weight_steps(Programs& compiled, S
   for (size_t i = 0; i < compiled.size(); ++i) {
     const std::unique_ptr<ir::Program> program = std::move(compiled[i]->weight_program);
     if (program == nullptr) continue;
+    ir::Graph& graph = program->main();
+    graph.erase_if([&](const ir::Op& op) { return is_store(op) && computed.contains(op.symbol); });
+    erase_dead_ops(graph);
     std::set<std::string> stored;
-    for (const auto& op : program->main().ops) {
+    for (const auto& op : graph.ops) {
       if (is_store(*op)) stored.insert(op->symbol);
     }
-    if (std::ranges::includes(computed, stored)) continue;
+    if (stored.empty()) continue;
     computed.insert(stored.begin(), stored.end());
     added.push_back(compile_stores(*program, std::move(stored), compiled, steps));
   }

@@ -138,6 +138,7 @@ OutputViews StepsInFlight::run(PreparedStep& step, const Batch& batch) {
 }
 
 void StepsInFlight::run_without_outputs(PreparedStep& step) {
+  wait_until_complete();  // so that the error of an earlier step is not reported by this one
   run(step, Batch());
   wait_until_complete();
   slots_.outputs ^= 1;

@@ -82,6 +82,42 @@ TEST(PrecomputedWeights, FollowFilesSnapshotsAndAverages) {
   EXPECT_NE(exe.predict(batch_of(4))["y"].at(0), late);
 }
 
+/// Grouped, depthwise and plain convolutions with batch norm, in f32, for which oneDNN may want
+/// blocked filters.
+TEST(PrecomputedWeights, OfAllKindsOfConvolutionsInF32) {
+  Program net("convolutions");
+  Value h = net.data("x", {kBatch, 16, 8, 8}, f32);
+  for (const int64_t groups : {1, 4, 16, 1}) {
+    h = conv2d(h, {.filters = 16, .kernel = 3, .padding = 1, .groups = groups, .bias = false});
+    h = relu(batch_norm(h));
+  }
+  net.output("y", h);
+  minimize(mean(square(h - 1)), SGD{.lr = 0.1});
+  Executor exe(net, cpu());
+  for (const int64_t size : {2, 1}) {
+    const Batch batch{size, {{"x", testing::golden_tensor(1, {size, 16, 8, 8}).cast(f32)}}, 0};
+    exe.run(batch);
+    const Tensor evaluated = exe.eval(batch)["y"].copy();
+    const Tensor predicted = exe.predict(batch)["y"].copy();
+    for (int64_t i = 0; i < evaluated.numel(); ++i) {
+      EXPECT_NEAR(predicted.at(i), evaluated.at(i), 1e-4) << i;
+    }
+  }
+}
+
+/// The gradient of a mean over the batch is the weight divided by the batch size.
+TEST(PrecomputedWeights, DoNotDependOnTheBatchSize) {
+  Program net("gradient");
+  const Value x = net.data("x", {kBatch, 2}, f32);
+  const Value w = net.parameter("w", {2}, Init::constant(8));
+  net.output("dx", gradients(sum(mean(x, {.axes = {0}}) * w), {x})[0]);
+  Executor exe(net, cpu());
+  for (const int64_t size : {1, 2, 4}) {
+    const Batch batch{size, {{"x", testing::golden_tensor(1, {size, 2}).cast(f32)}}, 0};
+    EXPECT_EQ(exe.predict(batch)["dx"].at(0), 8.0 / static_cast<double>(size));
+  }
+}
+
 TEST(PrecomputedWeights, AreSharedByAllBatchSizes) {
   Executor exe(network(), cpu());
   exe.prepare({.predict = {4}});
