@@ -36,7 +36,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 std::map<std::string, std::string> options_in(const std::string& help) {
   std::map<std::string, std::string> groups;
   std::string group, undescribed;
-  const std::regex option("  ((-[a-zA-Z], )?--?[-a-zA-Z0-9]+)( [^ ]+)?(  +(.*))?");
+  const std::regex option("  ((-[a-zA-Z], )?--?[-a-zA-Z0-9]+)(\\[=[A-Z]+\\]| [^ ]+)?(  +(.*))?");
   for (const std::string& line : lines_of(help)) {
     EXPECT_LE(line.size(), 100u) << line;
     if (!undescribed.empty()) {

@@ -55,7 +55,7 @@ TEST(Onednn, Conv2dWithBiasAndRelu) {
   p.then(y);
   p.then(sum);
   p.then(relu(sum));
-  check_candidates(p, 2);
+  check_candidates(p, 3);  // blocked tensors, a blocked filter of plain images, plain tensors
 }
 
 TEST(Onednn, LeavesExtentsBeyond32BitsAlone) {
