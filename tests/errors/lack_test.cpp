@@ -116,9 +116,6 @@ TEST_F(Lack, OfMemoryForDataIsNamed) {
   before_ = "ulimit -v 700000; ";
   expect_error("predict line.fir --data digits?n=1000000",
                "no memory for tensor u8[1000000, 1, 28, 28]");
-  std::ofstream(dir_.file("large.csv")) << "a,b,y\n";
-  std::filesystem::resize_file(dir_.file("large.csv"), uintmax_t{3} << 30);  // takes no disk
-  expect_rejection("predict line.fir --data csv:large.csv?label=y", "out of memory");
 }
 
 /// Wherever it comes, libraries included.
