@@ -24,13 +24,9 @@ bool is_elementwise(const ir::Op& op) {
 /// reader is elementwise, and its result has the same type and role as that of `op`. Null if there
 /// is no such reader, or if the result of `op` is a graph output.
 ir::Op* single_user(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
-  const Value v(const_cast<ir::Op*>(&op), 0);
-  const auto readers = uses.find(v);
-  if (op.results.size() != 1 || outputs.contains(v)) return nullptr;
-  if (readers == uses.end() || readers->second.size() != 1) return nullptr;
-  ir::Op* reader = readers->second.front();
-  if (!is_elementwise(*reader) || reader->results[0].type != v.type()) return nullptr;
-  return reader->role == op.role ? reader : nullptr;
+  ir::Op* reader = only_reader(op, uses, outputs);
+  const bool follows = reader != nullptr && is_elementwise(*reader) && reader->role == op.role;
+  return follows ? reader : nullptr;
 }
 
 /// A reduction with more than this number of products per result element is a contraction. Other

@@ -112,16 +112,6 @@ class Folder {
     return axes;
   }
 
-  /// The only reader of the result of `op`, if it has the same result type. Else null.
-  const ir::Op* only_reader(const ir::Op& op) const {
-    const Value v(const_cast<ir::Op*>(&op), 0);
-    const auto readers = uses_.find(v);
-    if (op.results.size() != 1 || outputs_.contains(v) || readers == uses_.end()) return nullptr;
-    if (readers->second.size() != 1) return nullptr;
-    const ir::Op* reader = readers->second.front();
-    return reader->results.size() == 1 && reader->results[0].type == v.type() ? reader : nullptr;
-  }
-
   /// `op` as an op that scales or shifts the result of `before` by a weight.
   std::optional<ScaleOrShift> scale_or_shift(const ir::Op& op, const ir::Op& before) const {
     if (!std::holds_alternative<Map>(*def_of(op).lower) || op.operands.size() != 2) return {};
@@ -143,7 +133,7 @@ class Folder {
       Chain chain{&contraction, axis, {}};
       bool scales = false;  // whether an op multiplies by a factor per channel
       const ir::Op* before = &contraction;
-      while (const ir::Op* op = only_reader(*before)) {
+      while (const ir::Op* op = only_reader(*before, uses_, outputs_)) {
         const auto link = scale_or_shift(*op, *before);
         if (!link) break;
         const auto dims =

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "ops/arguments.h"
 #include "ops/internal_functions.h"
 #include "ops/table.h"
 #include "passes/pass.h"
@@ -29,7 +30,7 @@ class Packer {
         if (kernel->operands[i] != operands[i].type().layout)
           operands[i] = packed(operands[i], kernel->operands[i]);
       }
-      ir::Op* on_packed = graph_.append(op.name, operands, op.attrs, types_of(op), op.loc);
+      ir::Op* on_packed = graph_.append(op.name, operands, op.attrs, result_types(op), op.loc);
       return Values{on_packed->result()};
     });
   }
@@ -79,12 +80,6 @@ class Packer {
       copy.op()->results[0].type.layout = layout;
     }
     return copy;
-  }
-
-  static std::vector<Type> types_of(const ir::Op& op) {
-    std::vector<Type> types;
-    for (const ir::Result& r : op.results) types.push_back(r.type);
-    return types;
   }
 
   ir::Graph& graph_;

@@ -23,8 +23,6 @@ namespace {
 constexpr std::string_view kSuffix = ".precomputed";
 constexpr std::string_view kGraph = "precompute_weights";
 
-int64_t bytes_of(Value v) { return v.type().bytes_at(1); }
-
 /// Hashes of the functions that ops compute from variables. Equal in every program and process.
 class FunctionHashes {
  public:
@@ -91,7 +89,7 @@ class Precomputer {
       const bool available =
           is_variable(*v.op()) || v.op()->operands.empty() || movable_.contains(v.op());
       if (!available) return false;
-      read += bytes_of(v);
+      read += v.type().bytes_at(1);
     }
     return op.results[0].type.bytes_at(1) <= read;
   }

@@ -73,6 +73,15 @@ void replace_all_uses(ir::Graph& graph, const Uses& uses, Value from, Value to) 
   }
 }
 
+ir::Op* only_reader(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
+  const Value v(const_cast<ir::Op*>(&op), 0);
+  const auto readers = uses.find(v);
+  if (op.results.size() != 1 || outputs.contains(v)) return nullptr;
+  if (readers == uses.end() || readers->second.size() != 1) return nullptr;
+  ir::Op* reader = readers->second.front();
+  return reader->results.size() == 1 && reader->results[0].type == v.type() ? reader : nullptr;
+}
+
 std::set<const ir::Op*> ancestors(const Values& roots) {
   std::set<const ir::Op*> seen;
   std::vector<const ir::Op*> todo;

@@ -12,8 +12,7 @@ class App;
 
 namespace fluid {
 
-/// Values of the flags of what a recipe does around its optimizer: clipping, averages of the
-/// parameters, lookahead.
+/// Values of the flags for clipping gradients, averaging parameters and lookahead.
 struct UpdateFlags {
   std::optional<double> clip_value, clip_norm, clip_global_norm;  ///< 0: no clipping
   double ema = 0, lookahead_alpha = 0;

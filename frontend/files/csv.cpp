@@ -59,7 +59,7 @@ bool CsvParser::next() {
   for (;;) {
     const size_t begin = at_;
     const int64_t line = line_;
-    // What follows the last two characters of a part can change how the record before is parsed.
+    // The next part can change how a record that ends in the last two characters is parsed.
     const auto may_go_on = [&] { return at_ + 2 > text_.size() && read_more(begin, line); };
     try {
       const bool is_record = parse_record();

@@ -130,7 +130,7 @@ std::string chain(int layers) {
          "  output \"loss\" = %loss\n}\n";
 }
 
-/// What the update of a program's parameters does.
+/// Kernels that update the parameters of a program.
 struct UpdateWork {
   std::set<const ir::Op*> writers;  ///< kernels that write parameters
   int reads = 0;                    ///< kernels of the update that read parameter "w0"
