@@ -8,6 +8,8 @@
 
 #include "frontend/layers.h"
 #include "ops/operators.h"
+#include "ops/optim/plateau.h"
+#include "ops/optim/recipes.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
 #include "tests/support/processes.h"
@@ -31,6 +33,27 @@ void append_parameters(Executor& exe, std::vector<double>& to) {
     const Tensor t = exe.parameter(name);
     for (int64_t i = 0; i < t.numel(); ++i) to.push_back(t.at(i));
   }
+}
+
+/// What a step's statistics say: of the loss and the accuracy, or, with several recipes, of each
+/// scalar output that the step computes.
+void append_figures(const OutputViews& outputs, bool has_one_recipe, std::vector<double>& to) {
+  const auto append = [&](const OutputView& o) {
+    if (!o.metric) return to.push_back(o.value.item());
+    const std::span<const double> counts = o.statistics.as<double>();
+    to.insert(to.end(), counts.begin(), counts.end());
+  };
+  if (!has_one_recipe) return outputs.for_each_scalar(append);
+  append(outputs.find("loss"));
+  append(outputs.find("accuracy"));
+}
+
+/// Adjusts the schedules that the host drives after step `step`, as if no metric got better.
+void adjust_rate(Executor& exe, const ir::Op& train, int64_t step) {
+  const std::string recipe = recipe_name(train);
+  if (exe.uses_plateau_schedule(recipe)) exe.reduce_on_plateau(1, recipe);
+  if (train.attrs.get_or("schedule", std::string()) != kManualSchedule) return;
+  exe.set_learning_rate(train.attrs.get<double>("lr") / static_cast<double>(step + 2), recipe);
 }
 
 /// A snapshot that outlives its executor.
@@ -101,6 +124,8 @@ Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t
       {.batch = kWhole / world.size, .shuffle_seed = 1, .rank = world.rank, .world = world.size});
   options.threads = 1;
   options.seed = 7 + static_cast<uint64_t>(world.rank);  // rank 0's counts
+  const std::vector<ir::Op*> recipes = recipes_of(net.ir().main());
+  const bool has_one = recipes.size() == 1;
   std::optional<Executor> running;
   const auto start = [&] {
     running.emplace(net, place, options);
@@ -116,21 +141,23 @@ Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t
         EXPECT_EQ(running->restore(world.rank == 0 ? std::move(snapshot) : Snapshot()), "");
       }
       Executor& exe = *running;
-      const OutputViews outputs = exe.run(batch);
-      seen.figures.push_back(outputs["loss"].item());
-      const std::span<const double> counts = outputs.find("accuracy").statistics.as<double>();
-      seen.figures.insert(seen.figures.end(), counts.begin(), counts.end());
-      EXPECT_EQ(outputs.has("scores"), batch.size > 0);
+      const ir::Op& recipe = *recipes[static_cast<size_t>(step) % recipes.size()];
+      const OutputViews outputs = exe.run(recipe_name(recipe), batch);
+      append_figures(outputs, has_one, seen.figures);
+      EXPECT_EQ(has_one && outputs.has("scores"), has_one && batch.size > 0);
+      adjust_rate(exe, recipe, step);
       if (++step == steps) break;
     }
   }
   Executor& exe = *running;
   append_parameters(exe, seen.parameters);
-  if (keeps_averages(*find_directive(net.ir().main()))) {
+  if (keeps_averages(net.ir().main())) {
     exe.use_averages(true);
     append_parameters(exe, seen.parameters);
   }
-  if (const auto scaling = exe.loss_scaling()) {
+  for (const ir::Op* recipe : recipes) {
+    const auto scaling = exe.loss_scaling(recipe_name(*recipe));
+    if (!scaling) continue;
     seen.parameters.push_back(scaling->scale);
     seen.parameters.push_back(static_cast<double>(scaling->skipped));
   }

@@ -28,7 +28,9 @@ Batch shard_of_batch(const World& world);
 
 /// The results of a rank.
 struct Seen {
-  std::vector<double> figures;  ///< for each step: loss, sum of the accuracy, and its weight
+  /// For each step: loss, sum of the accuracy, and its weight; of a program of several recipes, the
+  /// scalar outputs that the step computes.
+  std::vector<double> figures;
   /// Parameters and running statistics, parameter averages if the recipe keeps them, and with f16
   /// the loss scale and the number of skipped steps.
   std::vector<double> parameters;
@@ -39,8 +41,9 @@ struct Seen {
 std::string text_of(const Seen& seen);
 Seen seen_in(const std::string& text);
 
-/// `steps` steps of `net` on this rank's share of each; an epoch has `samples`. After step
-/// `resume_at`, a new executor goes on from a snapshot.
+/// `steps` steps of `net` on this rank's share of each; an epoch has `samples`. Several recipes
+/// take turns. The schedule Plateau is told that no epoch is better, Manual gets another rate after
+/// each step. After step `resume_at`, a new executor goes on from a snapshot.
 Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t samples = kSamples,
              Place place = cpu(), std::optional<int64_t> resume_at = {});
 
