@@ -213,21 +213,20 @@ void check(uint64_t seed) {
   EXPECT_EQ(trained(ranks, net, options, 3), whole) << "resumed";
 }
 
-TEST(TrainingCombinations, HaveEverySchedule) {
+TEST(CombinationSchedules, AreAll) {
   std::set<std::string> names;
   for (const Schedule& s : schedules()) names.insert(s.attrs().get<std::string>("schedule"));
   const std::vector<std::string> all = schedule_names();
   EXPECT_EQ(names, std::set<std::string>(all.begin(), all.end()));
 }
 
-/// 4 of 200 combinations, one of each model; in a full run, all.
-TEST(TrainingCombinations, AreTheSameInEveryWay) {
-  const uint64_t count = testing::is_full_run() ? 200 : 4;
-  for (uint64_t seed = 0; seed < count; ++seed) {
-    check(seed);
-    if (HasFailure()) return;
-  }
-}
+class TrainingCombinations : public ::testing::TestWithParam<uint64_t> {};
+
+TEST_P(TrainingCombinations, AreTheSameInEveryWay) { check(GetParam()); }
+
+/// One combination of each model; in a full run, 200 combinations.
+INSTANTIATE_TEST_SUITE_P(Seeds, TrainingCombinations,
+                         ::testing::Range(uint64_t{0}, testing::is_full_run() ? uint64_t{200} : 4));
 
 }  // namespace
 }  // namespace fluid::training_combinations_test

@@ -1,5 +1,9 @@
 #include "tests/support/host_gpu_products.h"
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "tests/support/host_gpu_numbers.h"
 
 namespace fluid::testing {
@@ -12,27 +16,59 @@ bool is_half_precision(FluidGpuDtype number) {
   return number == fluid_gpu_f16 || number == fluid_gpu_bf16;
 }
 
-/// The product at one place of one of the results: from step `begin` of the sum to before `end`.
-double sum(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t matrix, int64_t row,
-           int64_t column, int64_t begin, int64_t end) {
-  const bool rounds = p.operands == fluid_gpu_f32 && p.tf32 != 0;
-  const auto read = [&](const void* data, int64_t i) {
-    const double value = load_as_double(data, p.operands, i);
-    return rounds ? as_tf32(value) : value;
-  };
-  double wide = 0;
-  float narrow = 0;
-  for (int64_t k = begin; k < end; ++k) {
-    const int64_t at_a = p.transpose_a != 0 ? k * p.a_row_stride + row : row * p.a_row_stride + k;
-    const int64_t at_b =
-        p.transpose_b != 0 ? column * p.b_row_stride + k : k * p.b_row_stride + column;
-    const double term =
-        read(f.a, matrix * p.a_matrix_stride + at_a) * read(f.b, matrix * p.b_matrix_stride + at_b);
-    wide += term;
-    narrow = static_cast<float>(narrow + term);
+/// The operands of one matrix product in f64, row-major: a is [m, k], b is [k, n].
+class MatrixOperands {
+ public:
+  MatrixOperands(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t matrix)
+      : n_(p.n), k_(p.k), is_f64_(p.operands == fluid_gpu_f64) {
+    const bool rounds = p.operands == fluid_gpu_f32 && p.tf32 != 0;
+    const auto read = [&](const void* data, int64_t i) {
+      const double value = load_as_double(data, p.operands, i);
+      return rounds ? as_tf32(value) : value;
+    };
+    const auto gather = [&](const void* data, int64_t rows, int64_t columns, int64_t row_stride,
+                            int64_t column_stride, std::vector<double>& to) {
+      to.reserve(static_cast<size_t>(rows * columns));
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t column = 0; column < columns; ++column) {
+          to.push_back(read(data, row * row_stride + column * column_stride));
+        }
+      }
+    };
+    const bool at = p.transpose_a != 0, bt = p.transpose_b != 0;
+    const auto matrix_of = [&](const void* data, int64_t stride) {
+      return static_cast<const char*>(data) + matrix * stride * size_of(host_dtype(p.operands));
+    };
+    gather(matrix_of(f.a, p.a_matrix_stride), p.m, p.k, at ? 1 : p.a_row_stride,
+           at ? p.a_row_stride : 1, a_);
+    gather(matrix_of(f.b, p.b_matrix_stride), p.k, p.n, bt ? 1 : p.b_row_stride,
+           bt ? p.b_row_stride : 1, b_);
   }
-  return p.operands == fluid_gpu_f64 ? wide : narrow;
-}
+
+  /// Row `row` of the product, summed over k in [begin, end). Each partial sum is rounded to f32,
+  /// except for operands in f64.
+  std::vector<double> product_row(int64_t row, int64_t begin, int64_t end) const {
+    if (is_f64_) return sums<double>(row, begin, end);
+    const std::vector<float> rounded = sums<float>(row, begin, end);
+    return {rounded.begin(), rounded.end()};
+  }
+
+ private:
+  template <class T>
+  std::vector<T> sums(int64_t row, int64_t begin, int64_t end) const {
+    std::vector<T> sums(static_cast<size_t>(n_));
+    for (int64_t k = begin; k < end; ++k) {
+      const double a = a_[static_cast<size_t>(row * k_ + k)];
+      const double* const b = b_.data() + k * n_;
+      for (size_t j = 0; j < sums.size(); ++j) sums[j] = static_cast<T>(sums[j] + a * b[j]);
+    }
+    return sums;
+  }
+
+  int64_t n_, k_;
+  bool is_f64_;
+  std::vector<double> a_, b_;
+};
 
 void finish(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t matrix, int64_t row,
             int64_t column, double value) {
@@ -43,11 +79,14 @@ void finish(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t matrix, 
   store_from_double(f.result, p.result, at, value);
 }
 
+/// Calls visit(matrix, row, sums) for each row of the products, summed over k in [begin, end).
 template <class Visit>
-void for_each_result(const FluidGpuMatmul& p, const Visit& visit) {
+void for_each_row(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t begin, int64_t end,
+                  const Visit& visit) {
   for (int64_t matrix = 0; matrix < p.count; ++matrix) {
+    const MatrixOperands operands(p, f, matrix);
     for (int64_t row = 0; row < p.m; ++row) {
-      for (int64_t column = 0; column < p.n; ++column) visit(matrix, row, column);
+      visit(matrix, row, operands.product_row(row, begin, end));
     }
   }
 }
@@ -119,30 +158,30 @@ std::vector<std::function<void()>> host_work(const FluidGpuMatmul& p,
                                              const FluidGpuOperands& f) {
   if (!is_split(choice)) {
     return {[=] {
-      for_each_result(p, [&](int64_t matrix, int64_t row, int64_t column) {
-        finish(p, f, matrix, row, column, sum(p, f, matrix, row, column, 0, p.k));
+      for_each_row(p, f, 0, p.k, [&](int64_t matrix, int64_t row, std::span<const double> sums) {
+        for (int64_t column = 0; column < p.n; ++column) {
+          finish(p, f, matrix, row, column, sums[static_cast<size_t>(column)]);
+        }
       });
     }};
   }
-  auto* const parts = static_cast<double*>(f.workspace);
-  const auto part_of = [=](int64_t matrix, int64_t row, int64_t column, int64_t part) {
-    return parts + ((matrix * p.m + row) * p.n + column) * kMatmulParts + part;
-  };
+  auto* const parts = static_cast<double*>(f.workspace);  // [part][matrix][row][column]
   const auto add_parts = [=] {
-    for_each_result(p, [&](int64_t matrix, int64_t row, int64_t column) {
-      for (int64_t part = 0; part < kMatmulParts; ++part) {
-        *part_of(matrix, row, column, part) = sum(
-            p, f, matrix, row, column, part * p.k / kMatmulParts, (part + 1) * p.k / kMatmulParts);
-      }
-    });
+    for (int64_t part = 0; part < kMatmulParts; ++part) {
+      const int64_t begin = part * p.k / kMatmulParts, end = (part + 1) * p.k / kMatmulParts;
+      for_each_row(p, f, begin, end,
+                   [&](int64_t matrix, int64_t row, std::span<const double> sums) {
+                     const int64_t at = part * results(p) + (matrix * p.m + row) * p.n;
+                     std::copy(sums.begin(), sums.end(), parts + at);
+                   });
+    }
   };
   const auto add_up = [=] {
-    for_each_result(p, [&](int64_t matrix, int64_t row, int64_t column) {
+    for (int64_t i = 0; i < results(p); ++i) {
       double whole = 0;
-      for (int64_t part = 0; part < kMatmulParts; ++part)
-        whole += *part_of(matrix, row, column, part);
-      finish(p, f, matrix, row, column, whole);
-    });
+      for (int64_t part = 0; part < kMatmulParts; ++part) whole += parts[part * results(p) + i];
+      finish(p, f, i / (p.m * p.n), i / p.n % p.m, i % p.n, whole);
+    }
   };
   return {add_parts, add_up};
 }

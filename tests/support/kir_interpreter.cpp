@@ -3,7 +3,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "ir/error.h"
 #include "ir/tensor.h"
@@ -163,8 +165,25 @@ bool compare(ScalarOp op, T a, T b) {
   }
 }
 
+/// Values by id. Ids are small: a kernel numbers its variables, lets and accumulators from 0.
+template <class T>
+class ById {
+ public:
+  T& operator[](int64_t id) {
+    const auto at = static_cast<size_t>(id);
+    if (at >= values_.size()) values_.resize(at + 1);
+    if (!values_[at]) values_[at].emplace();
+    return *values_[at];
+  }
+
+  T& at(int64_t id) { return values_.at(static_cast<size_t>(id)).value(); }
+
+ private:
+  std::vector<std::optional<T>> values_;
+};
+
 struct Accumulator {
-  const kir::Acc* decl;
+  const kir::Acc* decl = nullptr;
   std::vector<Number> values;  // [lane][element]
   std::vector<int64_t> positions;
 };
@@ -221,7 +240,10 @@ class Interpreter {
                                   : integer(acc.dtype, extreme(acc.dtype, least));
     }
     const auto n = static_cast<size_t>(count);
-    accs_[acc.id] = {&acc, std::vector<Number>(n, start), std::vector<int64_t>(n, 0)};
+    Accumulator& to = accs_[acc.id];
+    to.decl = &acc;
+    to.values.assign(n, start);
+    to.positions.assign(n, 0);
   }
 
   static int64_t extreme(DType dtype, bool least) {
@@ -304,10 +326,9 @@ class Interpreter {
   void* memory(int64_t buffer) const { return buffers_[static_cast<size_t>(buffer)]; }
 
   int64_t inside(const kir::Buffer& buffer, int64_t offset) const {
-    check(offset >= 0 && offset < buffer.elements.at(batch_), "kernel " + kernel_.name +
-                                                                  " leaves buffer " + buffer.name +
-                                                                  " at " + std::to_string(offset));
-    return offset;
+    if (offset >= 0 && offset < buffer.elements.at(batch_)) return offset;
+    throw InternalError("kernel " + kernel_.name + " leaves buffer " + buffer.name + " at " +
+                        std::to_string(offset));
   }
 
   Number load(const ExprNode& n) {
@@ -422,9 +443,9 @@ class Interpreter {
   std::span<void* const> buffers_;
   const int64_t batch_, lanes_;
   int64_t lane_ = 0;
-  std::map<int64_t, int64_t> vars_;
-  std::map<int64_t, Number> lets_;
-  std::map<int64_t, Accumulator> accs_;
+  ById<int64_t> vars_;
+  ById<Number> lets_;
+  ById<Accumulator> accs_;
 };
 
 }  // namespace
