@@ -38,13 +38,13 @@ class KernelEmitter {
   struct AccBinding {
     const kir::Acc* decl;
     llvm::AllocaInst* value;
-    llvm::AllocaInst* position;  // argmax only: positions of the best values
+    llvm::AllocaInst* position;  // argmax only: indices of the maxima
     llvm::Type* type;            // LLVM type of one accumulator
     bool varying;
   };
   struct VectorLoop {
     int64_t var;
-    llvm::Value* base;       // loop variable in lane 0, i64
+    llvm::Value* base;       // value of the loop variable in lane 0, i64
     llvm::Value* values;     // vector of the loop variable's values in all lanes
     llvm::Value* mask;       // one i1 per lane, true for an active lane; null: all lanes are active
     int64_t multiple, rest;  // base % multiple == rest; if multiple is 0, base == rest
@@ -82,8 +82,8 @@ class KernelEmitter {
   /// Returns the identity element of `combine`, the initial value of its accumulators.
   llvm::Value* identity(DType dtype, Combine combine);
   llvm::Value* emit_combine(Combine kind, DType dtype, llvm::Value* a, llvm::Value* b);
-  /// Returns an i1 per lane that is true if (value, position) replaces (best, best_position), the
-  /// argmax so far.
+  /// Returns an i1 per lane: whether (value, position) replaces (best, best_position) as the result
+  /// of an argmax.
   llvm::Value* argmax_improves(DType dtype, llvm::Value* value, llvm::Value* position,
                                llvm::Value* best, llvm::Value* best_position);
   void store_accumulator(llvm::Value* value, llvm::Value* address);
@@ -163,8 +163,8 @@ class KernelEmitter {
   llvm::Value* interleaved_part(const std::vector<llvm::Value*>& values, int64_t part);
   void emit_strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value,
                           llvm::Value* mask);
-  /// Convert values between the dtype in memory and the dtype of computations, which is f32 for f16
-  /// and bf16.
+  /// Convert between the dtype in memory and the compute dtype. The compute dtype of f16 and bf16
+  /// is f32.
   llvm::Value* to_compute_type(llvm::Value* stored, DType dtype);
   llvm::Value* to_storage_type(llvm::Value* value, DType from, DType to);
   llvm::Type* storage_type(DType dtype);

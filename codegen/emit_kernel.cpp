@@ -15,7 +15,7 @@ constexpr int64_t kStraightLineVectors = 2;
 // Maximum number of accumulators of an array that is kept in registers. On a CPU, a loop
 // initializes larger arrays.
 constexpr int64_t kMaxRegisterAccumulators = 32;
-// Minimum number of resident threads per SM. ptxas then limits a thread to 168 registers.
+// Minimum number of resident threads per SM. It limits a thread to 168 registers.
 constexpr int64_t kMinResidentThreads = 384;
 
 }  // namespace
@@ -32,7 +32,7 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
   check(device != Device::cpu || team_ == 1, "kernel " + kernel.name + " is for a GPU");
   if (device != Device::cpu) max_batch_ = max_batch(kernel.buffers);
 
-  // Buffers that the kernel writes do not alias each other. An input may alias a result unless
+  // Buffers that the kernel writes do not alias each other. An input may alias an output unless
   // Buffer::exclusive is set.
   llvm::MDBuilder md(context_);
   llvm::MDNode* domain = md.createAnonymousAliasScopeDomain();
@@ -199,7 +199,7 @@ void KernelEmitter::emit(const kir::For& loop) {
 void KernelEmitter::emit_serial_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
   auto* count =
       llvm::dyn_cast_or_null<llvm::ConstantInt>(constant_difference(loop.end, loop.begin));
-  if (count && count->isOne()) {  // one iteration needs no loop
+  if (count && count->isOne()) {
     vars_[loop.var] = begin;
     return emit_block(*loop.body);
   }

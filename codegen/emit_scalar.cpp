@@ -204,8 +204,8 @@ llvm::Value* KernelEmitter::emit_min_max(bool maximum, DType dtype, llvm::Value*
   return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, result);
 }
 
-/// Emits an integer division that rounds down (floordiv), or its remainder (mod). If the divisor is
-/// 0, the result is 0 and nothing traps.
+/// Emits an integer division that rounds down (floordiv), or the remainder of that division (mod).
+/// If the divisor is 0, the result is 0 and nothing traps.
 llvm::Value* KernelEmitter::emit_integer_division(const Expr& e, llvm::Value* a, llvm::Value* b) {
   const bool modulo = e.op() == ScalarOp::mod;
   check(!is_float(e.dtype()), [&] { return "kernel " + kernel_.name + ": floordiv of floats"; });

@@ -56,7 +56,8 @@ std::optional<GpuContraction> GpuContraction::match(KernelBuilder& b) {
   c.choose_tiles();
   c.choose_splits();
   const bool shares = loads_of(c.sinks_.front().body).size() > 1;
-  // Leaves a sum over one operand to the row-wise schedule (Sweep), unless split-K is used.
+  // A sum of the elements of one operand is left to the row-wise schedule (Sweep), unless split-K
+  // is used.
   return shares || c.splits_ > 1 ? std::optional(std::move(c)) : std::nullopt;
 }
 
@@ -90,8 +91,8 @@ Expr GpuContraction::tile_count(int64_t var) const {
   return ceil_div(extent_expr(b_.extent(var)), tile_size(var));
 }
 
-/// Returns the cost of `load` in one iteration of a tile's reduction loop: the number of its
-/// executions, times the cost of one execution. A coalesced load by a warp costs 1.
+/// Returns the cost of `load` in one iteration of a tile's reduction loop: the number of load
+/// instructions times the cost of one. A coalesced load by a warp costs 1.
 double GpuContraction::load_cost(const Expr& load, const std::vector<Tile>& tiles) const {
   const int64_t step = step_of(load, lane_var_);
   double n = step <= 1 ? 1 : (step <= 4 ? 2 : kUncoalescedCost);
@@ -177,7 +178,8 @@ std::vector<kir::Kernel> GpuContraction::emit() {
   return kernels;
 }
 
-/// Returns the range [begin, end) of the first reduction variable in the current slice of split-K.
+/// Returns the range [begin, end) of the first reduction variable that the current slice of split-K
+/// sums.
 std::pair<Expr, Expr> GpuContraction::split_bounds() const {
   const Expr size = extent_expr(b_.extent(sinks_.front().reduce.front()));
   if (splits_ == 1) return {Expr::index(0), size};
@@ -208,14 +210,14 @@ GpuContraction::TileBody GpuContraction::bind_tile(kir::Block*& block, const Exp
     tile.unrolled.push_back(within.node().ivalue);
     tile.index.push_back(within);
     const Dim& extent = b_.extent(t.var);
-    Expr place = tile_indices[t.var] * Expr::index(t.size) + within;
+    Expr index = tile_indices[t.var] * Expr::index(t.size) + within;
     // The last tile may extend past the end of the result. Its reads are clamped to the last
     // element.
     if (extent.batch || extent.size % t.size != 0) {
-      tile.in_bounds.push_back(scalar::compare(ScalarOp::lt, place, extent_expr(extent)));
-      place = min_index(place, extent_expr(extent) - Expr::index(1));
+      tile.in_bounds.push_back(scalar::compare(ScalarOp::lt, index, extent_expr(extent)));
+      index = min_index(index, extent_expr(extent) - Expr::index(1));
     }
-    for (FlatSink& s : tile.sinks) substitute(s, t.var, place);
+    for (FlatSink& s : tile.sinks) substitute(s, t.var, index);
   }
   return tile;
 }
@@ -333,8 +335,8 @@ void GpuContraction::store_tile(const TileBody& tile, int64_t acc, bool per_lane
   const Expr value = append_let(b_, read_acc(acc, sum.acc, tile.index, per_lane), at);
   const Expr mask = all_of(tile.in_bounds);
   if (splits_ == 1) return store_results(tile.sinks, value, mask, at);
-  const Expr place = Expr::var(split_var_) * extent_expr(sum.result_elements) + sum.result_index;
-  at.push_back({kir::StoreTo{partial_sums_, place, value, mask}});
+  const Expr offset = Expr::var(split_var_) * extent_expr(sum.result_elements) + sum.result_index;
+  at.push_back({kir::StoreTo{partial_sums_, offset, value, mask}});
 }
 
 void GpuContraction::store_results(const std::vector<FlatSink>& sinks, const Expr& total,

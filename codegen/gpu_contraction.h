@@ -33,9 +33,9 @@ class GpuContraction {
   struct TileBody {
     std::vector<FlatSink> sinks;
     Vars unrolled;  ///< variables of the unrolled loops, one per tiled variable
-    /// Index of an element in the tile: the variables `unrolled` as expressions.
+    /// The variables `unrolled` as expressions, which index the accumulators of the tile.
     std::vector<Expr> index;
-    /// An element of the tile is inside the result if all these conditions hold.
+    /// Conditions on an element of the tile. If all are true, the element is inside the result.
     std::vector<Expr> in_bounds;
   };
   explicit GpuContraction(KernelBuilder& builder) : b_(builder) {}
@@ -64,7 +64,7 @@ class GpuContraction {
 
   KernelBuilder& b_;
   std::vector<FlatSink> sinks_;  ///< the contraction, then its epilogue
-  int64_t lane_var_ = -1;       ///< variable along which adjacent threads compute adjacent elements
+  int64_t lane_var_ = -1;  ///< variable whose adjacent values are processed by adjacent threads
   bool lanes_reduced_ = false;  ///< whether lane_var_ is a reduction variable
   std::vector<Tile> tiles_;
   /// Number of slices into which split-K divides the first reduction variable; 1: no split-K.

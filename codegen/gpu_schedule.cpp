@@ -1,5 +1,5 @@
 // Schedules fused groups for GPUs. Chooses the thread group size and vector width of their kernels.
-// The row-wise schedule (Sweep) uses smaller blocks for a GPU than for a CPU, and divides the
+// The row-wise schedule (Sweep) uses smaller blocks for a GPU than for a CPU. It divides the
 // iterations of vector loops among the threads of a group.
 
 #include <algorithm>

@@ -44,8 +44,8 @@ class Stages {
 
   const GroupSink& source(int id) const { return base_.group.sinks[static_cast<size_t>(id)]; }
 
-  /// Returns the ids of the reductions of a stage or, if `reductions` is false, of its elementwise
-  /// sinks that are not deferred. Sinks with equal loops form one group.
+  /// Returns the ids of a stage's reductions or, if `reductions` is false, of its elementwise
+  /// sinks. Omits deferred sinks. Each inner vector holds sinks with equal loops.
   std::vector<std::vector<int>> sinks_with_equal_loops(int stage, bool reductions) const {
     std::vector<std::vector<int>> sets;
     for (int id = 0; id < static_cast<int>(base_.group.sinks.size()); ++id) {
@@ -134,7 +134,7 @@ class Stages {
       sink.body = load(partial[i], sink.acc, row_major_index(b, kept));
       store_if_consumed(sink);
     }
-    emit(b, std::move(sinks), {.rows_in_lanes = false});
+    emit(b, std::move(sinks), {.may_vectorize_rows = false});
   }
 
   /// Emits a kernel that computes partial reductions over all reduction variables except `split`.
@@ -176,8 +176,8 @@ class Stages {
     return split;
   }
 
-  /// If a later kernel reads the results of the reduction, adds scratch buffers and stores the
-  /// results to them.
+  /// If a later kernel reads the results of the reduction, adds scratch buffers for the results and
+  /// stores the results there.
   void store_if_consumed(FlatSink& sink) {
     if (!sink.source->read_by_sink) return;
     for (size_t r = 0; r < sink.source->outputs.size(); ++r) {
@@ -200,7 +200,7 @@ class Stages {
     kernels_.push_back(std::move(b.kernel));
   }
 
-  KernelBuilder base_;  ///< copied for each kernel; has all buffers that exist so far
+  KernelBuilder base_;  ///< copied for each kernel; holds all buffers added so far
   std::string name_;
   std::set<int> deferred_;       ///< ids of the deferred sinks
   std::vector<Buffers> stored_;  ///< scratch buffers of reduction results, indexed by sink id

@@ -108,11 +108,11 @@ void Finish::combine_partials(const PartialResults& p, const Expr& blocks) {
   const int64_t v = b_.next_var++;
   kir::Block& at =
       add_loop(element, v, Expr::index(0), blocks, p.block_major ? Kind::serial : Kind::vector);
-  const Expr place = p.block_major
-                         ? Expr::var(v) * extent_expr(sink.result_elements) + sink.result_index
-                         : sink.result_index * Expr::index(p.stride) + Expr::var(v);
-  const Expr position = p.positions < 0 ? Expr() : load(p.positions, i64, place);
-  at.push_back({kir::Accumulate{acc.id, {}, load(p.buffer, sink.acc, place), position}});
+  const Expr offset = p.block_major
+                          ? Expr::var(v) * extent_expr(sink.result_elements) + sink.result_index
+                          : sink.result_index * Expr::index(p.stride) + Expr::var(v);
+  const Expr position = p.positions < 0 ? Expr() : load(p.positions, i64, offset);
+  at.push_back({kir::Accumulate{acc.id, {}, load(p.buffer, sink.acc, offset), position}});
   store_result(sink, acc.id, acc.per_lane, element);
 }
 
@@ -193,7 +193,7 @@ void emit_sweeps(KernelBuilder& b) {
     blocks += n;
   }
   b.kernel.flops_per_block /= std::max(blocks, 1.0);
-  if (!b.checks) return;
+  if (!b.has_checks) return;
   const auto error = static_cast<int64_t>(b.kernel.buffers.size());
   const auto words = 2 * static_cast<int64_t>(b.group.inputs.size());
   b.kernel.buffers.push_back({"error", i64, words, kir::Buffer::Role::error});

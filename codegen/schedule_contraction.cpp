@@ -20,19 +20,19 @@ constexpr double kGatherCost = 16;
 constexpr double kMaxContractionCost = 3;
 // Minimum length of the sum; shorter sums use the row-wise schedule (Sweep).
 constexpr double kMinContractionTerms = 9;
-// Assumed number of results of a tile that share a load, used if every vector variable makes the
-// loads of some operand expensive. An example is a depthwise convolution of channels-last images,
-// in which the loads of the filters are gathers.
+// Assumed number of results that share a load. The assumption is made if every choice of the vector
+// variable makes the loads of some operand expensive. For example, a depthwise convolution of
+// channels-last images gathers the filters.
 constexpr double kReusingResults = 8;
 // Maximum number of multiply-adds in the body of the innermost loop.
 constexpr double kMaxUnrolledProducts = 300;
 // Maximum extent of an unrolled reduction loop. Covers the kernel sizes of most convolutions.
 constexpr int64_t kMaxUnrolledExtent = 8;
 constexpr double kBlockProducts = 200e3;
-// Tile size for a remainder whose extent depends on the batch size, if full tiles are larger.
+// Tile size for the remainder of a tiled variable whose extent depends on the batch size. Not used
+// if full tiles are at most this large.
 constexpr int64_t kRemainderTile = 4;
-// Maximum number of vector accumulators of a tile that spans several vectors along the vector
-// variable.
+// Maximum number of vector accumulators of a tile with several vectors along the vector variable.
 constexpr int64_t kMaxParallelAccumulators = 16;
 constexpr int64_t kChunk = 256;  // tile size along the vector variable
 // Maximum bytes of the operands that a strip of the reduction reads, so that they fit in the L1
@@ -311,7 +311,7 @@ void Contraction::emit_full_and_partial_tiles(const std::vector<FlatSink>& sinks
                                               kir::Block& out) {
   if (next == tiles_.size()) {
     const int64_t vectors = concurrent_vectors(tile_vars);
-    if (vectors > 1) return emit_strips(sinks, tile_vars, vectors, out);
+    if (vectors > 1) return emit_wide_tiles(sinks, tile_vars, vectors, out);
     return emit_tile(sinks, tile_vars, chunk_, out);
   }
   const Tile& tile = tiles_[next];
@@ -371,16 +371,16 @@ int64_t Contraction::vector_lanes() const {
   return kir::kVectorBytes / size_of(sinks_.front().acc);
 }
 
-/// Emits code for the range `chunk_` of the vector variable: tiles of `vectors` vectors, then a
-/// tile for the remainder.
-void Contraction::emit_strips(const std::vector<FlatSink>& sinks, const Vars& tile_vars,
-                              int64_t vectors, kir::Block& out) {
+/// Emits code for the range `chunk_` of the vector variable. Uses tiles that are `vectors` vectors
+/// wide, then one vector loop for the remainder.
+void Contraction::emit_wide_tiles(const std::vector<FlatSink>& sinks, const Vars& tile_vars,
+                                  int64_t vectors, kir::Block& out) {
   const Expr width = Expr::index(vectors * vector_lanes());
-  const Expr strip = b_.new_var(), begin = b_.new_var(), vector = b_.new_var();
+  const Expr tile = b_.new_var(), begin = b_.new_var(), vector = b_.new_var();
   const Expr lane = b_.new_var();
-  const Expr strips = scalar::floordiv(chunk_.end - chunk_.begin, width);
-  kir::Block& body = bind_var(add_loop(out, strip.node().ivalue, Expr::index(0), strips),
-                              begin.node().ivalue, chunk_.begin + strip * width);
+  const Expr tiles = scalar::floordiv(chunk_.end - chunk_.begin, width);
+  kir::Block& body = bind_var(add_loop(out, tile.node().ivalue, Expr::index(0), tiles),
+                              begin.node().ivalue, chunk_.begin + tile * width);
   sizes_[vector.node().ivalue] = vectors;
   std::vector<FlatSink> renamed = sinks;
   for (FlatSink& s : renamed) {
@@ -392,7 +392,7 @@ void Contraction::emit_strips(const std::vector<FlatSink>& sinks, const Vars& ti
   emit_tile(renamed, wide, {lane.node().ivalue, Expr::index(0), lanes}, body);
   const Dim& extent = b_.extent(vector_);
   if (!extent.batch && extent.size % (vectors * vector_lanes()) == 0) return;
-  emit_tile(sinks, tile_vars, {vector_, chunk_.begin + strips * width, chunk_.end}, out);
+  emit_tile(sinks, tile_vars, {vector_, chunk_.begin + tiles * width, chunk_.end}, out);
 }
 
 kir::Block& Contraction::emit_tile_loops(const Vars& tile_vars, kir::Block& out) {

@@ -58,8 +58,8 @@ class Contraction {
                                    const std::map<int64_t, Expr>& tile_indices, kir::Block& out);
   int64_t vector_lanes() const;
   int64_t concurrent_vectors(const Vars& tile_vars) const;
-  void emit_strips(const std::vector<FlatSink>& sinks, const Vars& tile_vars, int64_t vectors,
-                   kir::Block& out);
+  void emit_wide_tiles(const std::vector<FlatSink>& sinks, const Vars& tile_vars, int64_t vectors,
+                       kir::Block& out);
   void emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars, const VectorLoop& lanes,
                  kir::Block& out);
   // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.
@@ -70,10 +70,10 @@ class Contraction {
   KernelBuilder& b_;
   std::vector<FlatSink> sinks_;  ///< the contraction, then its epilogue
   Vars rows_;
-  int64_t vector_ = -1;         ///< index of the vectorized loop variable; -1: none
+  int64_t vector_ = -1;         ///< id of the vectorized loop variable; -1: none
   bool lanes_reduced_ = false;  ///< whether the vector variable is a reduction variable
   std::vector<Tile> tiles_;
-  Vars memory_vars_;   ///< loop variables of the result whose accumulators are in memory
+  Vars memory_vars_;   ///< result variables that index accumulators in memory
   int64_t strip_ = 0;  ///< iterations of the first reduction variable per strip
   VectorLoop chunk_;
   std::map<int64_t, int64_t> sizes_;  ///< unrolled variable of a tile -> extent

@@ -128,8 +128,8 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
   for (const InPlace& pair : in_place_pairs(group)) {
     kernel.buffers[static_cast<size_t>(pair.in)].exclusive = false;
   }
-  // Gives fresh variables to the sinks in Kernel::finish. Sweep may rename the variables of its own
-  // sinks, which must not affect the sinks in Kernel::finish.
+  // Renames the variables of the sinks in Kernel::finish. Sweep may rename the variables of the
+  // other sinks, without effect on the sinks in Kernel::finish.
   std::map<int64_t, Expr> fresh;
   auto renamed = [&](int64_t v) {
     if (v < 0) return v;
@@ -213,8 +213,8 @@ Expr load_reduction_result(const Group& group, const Expr& let, int64_t buffer) 
   return load(buffer, compute_dtype(type.dtype), offset_of(plain, let.args()));
 }
 
-/// Replaces constant operands of a philox node by loads from the constants buffer, so that layers
-/// that differ only in their random streams share a kernel.
+/// Replaces constant operands of a philox node by loads from the constants buffer. Layers that
+/// differ only in their random streams then share a kernel.
 Expr philox_of_constants(KernelBuilder& builder, const Expr& philox) {
   std::vector<Expr> args = philox.args();
   // Arguments 1 and 2 are the two 32-bit halves of the stream id, or a counter and the stream id.
@@ -247,7 +247,7 @@ FlatSink flatten(KernelBuilder& builder, int sink_id,
     return load(input, type.dtype, offset_of(type, index), masked ? e.args().back() : Expr(),
                 e.node().fvalue);
   }));
-  builder.checks = builder.checks || !sink.checks.empty();
+  builder.has_checks = builder.has_checks || !sink.checks.empty();
   std::vector<Expr> index;
   for (int64_t v : source.out) index.push_back(index_of(v));
   for (size_t r = 0; r < source.outputs.size(); ++r) {

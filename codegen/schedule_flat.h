@@ -1,7 +1,7 @@
 #pragma once
 
-// Flat form of a group: its loads and stores address flat buffers by offset. All schedules start
-// from this form.
+// Flat form of a fused group, in which loads and stores address buffers by flat offsets. All
+// schedules start from this form.
 
 #include <vector>
 
@@ -21,8 +21,8 @@ struct IndexCheck {
   int64_t input;  ///< index into Group::inputs of the input that is read
 };
 
-/// A sink of a fused group, which is an elementwise output or a reduction. Its loads and stores
-/// have flat offsets.
+/// A sink of a fused group: an elementwise output or a reduction. Its loads and stores address
+/// buffers by flat offsets.
 struct FlatSink {
   const GroupSink* source = nullptr;
   int id = 0;  ///< index into Group::sinks
@@ -65,12 +65,12 @@ inline constexpr Processor kGpu{
 struct KernelBuilder {
   const Processor processor;
   Group group;
-  kir::Kernel kernel;  ///< its buffers: inputs, outputs, then others in creation order
+  kir::Kernel kernel;  ///< buffers: inputs, outputs, then scratch and constants
   int64_t next_var = 0;
   /// Next free Let id. Ids below 2 * (number of sinks) are reduction results.
   int64_t next_let = 0;
   int64_t next_acc = 0;
-  bool checks = false;  ///< whether a sink has a data-dependent index
+  bool has_checks = false;  ///< whether a sink has bounds checks
 
   KernelBuilder(Group analyzed, std::string name, const Processor& processor = kCpu);
   Expr new_var() { return Expr::var(next_var++); }
@@ -80,7 +80,6 @@ struct KernelBuilder {
   /// Returns an expression that loads `value` from the constants buffer. Equal values share one
   /// element of this buffer.
   Expr load_constant(int64_t value);
-  /// Returns the extent of a loop variable.
   const Dim& extent(int64_t var) const { return extents[static_cast<size_t>(var)]; }
   /// Extents of the loop variables, indexed by variable. collapse_vars() enlarges the extents of
   /// merged variables.
@@ -89,8 +88,8 @@ struct KernelBuilder {
 
 /// Returns `vars` without its -1 entries. A -1 entry stands for a dim of extent 1.
 Vars without_unit_dims(const Vars& vars);
-/// Return the row-major index over the loops `vars`, and the number of elements in their index
-/// space.
+/// Return the row-major index of the current iteration of the loops over `vars`, and the number of
+/// iterations.
 Expr row_major_index(const KernelBuilder& builder, const Vars& vars);
 Dim element_count(const KernelBuilder& builder, const Vars& vars);
 

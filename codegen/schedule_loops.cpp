@@ -12,7 +12,7 @@ bool is_costly(ScalarOp op) {
          op == ScalarOp::philox || (op >= ScalarOp::sqrt && op <= ScalarOp::cos);
 }
 
-/// Returns `offset` without summands that do not depend on `var`, such as the row offset of a
+/// Returns `offset` without the terms that do not depend on `var`, such as the row offset of a
 /// gather.
 Expr varying_part(Expr offset, int64_t var) {
   while (offset.op() == ScalarOp::add) {

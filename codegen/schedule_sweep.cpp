@@ -6,8 +6,8 @@
 namespace fluid {
 namespace {
 
-// A reduction over rows with more results than this keeps its accumulators in memory instead of in
-// registers.
+// Maximum number of results for which a reduction over rows keeps its accumulators in registers.
+// Reductions with more results keep them in memory.
 constexpr int64_t kMaxAccumulators = 8;
 // Maximum number of interleaved stores; the emitter does not interleave more.
 constexpr int64_t kMaxInterleaved = 4;
@@ -63,7 +63,7 @@ Sweep::Sweep(KernelBuilder& builder, std::vector<FlatSink> sinks, Vars rows,
   choose_vector_vars();
   choose_interleaved();
   innermost_rows_ = rows_are_innermost();
-  choose_registers();
+  choose_register_partials();
   partition_rows();
   for (PartialResults& p : partials_) {
     p.stride = max_blocks_;
@@ -101,8 +101,8 @@ void Sweep::make_nests() {
   }
 }
 
-/// Returns the loop nest that has the same loops as the sink, or a new nest. Renames the variables
-/// of the sink to the variables of the nest.
+/// Returns the nest with the same loops as the sink. If there is none, adds a nest. Renames the
+/// variables of the sink to the variables of the nest.
 Sweep::Nest& Sweep::find_or_add_nest(FlatSink& sink) {
   std::vector<Nest>& nests = stages_[static_cast<size_t>(sink.source->stage)];
   const PartialResults* partial = partial_results_of(sink);
@@ -121,9 +121,9 @@ Sweep::Nest& Sweep::find_or_add_nest(FlatSink& sink) {
                       std::ranges::equal(wanted.inner, nest.inner, [&](int64_t a, int64_t b) {
                         return b_.extent(a) == b_.extent(b);
                       });
-    const bool keep_the_same =
+    const bool same_result_dims =
         wanted.result_dims == 0 || nest.result_dims == 0 || wanted.result_dims == nest.result_dims;
-    if (!fits || !keep_the_same) continue;
+    if (!fits || !same_result_dims) continue;
     nest.result_dims = std::max(nest.result_dims, wanted.result_dims);
     Vars fresh;
     for (int64_t v : wanted.inner) {
@@ -182,7 +182,7 @@ void Sweep::choose_vector_vars() {
       inside += nest.vector >= 0 ? best : all / static_cast<double>(b_.processor.lanes);
     }
   }
-  if (fixed_rows || !options_.rows_in_lanes) return;
+  if (fixed_rows || !options_.may_vectorize_rows) return;
   double best = 0;
   for (int64_t v : rows_) {
     double good = 0;
@@ -208,8 +208,8 @@ void Sweep::choose_vector_vars() {
 }
 
 /// Finds a row variable that is innermost in memory and too short to vectorize, such as the three
-/// channels of channels-last images. If it is unrolled inside the vectorized loop, the interleaved
-/// stores are contiguous.
+/// channels of channels-last images. Unrolling the loop over this variable inside the vectorized
+/// loop makes the interleaved stores contiguous.
 void Sweep::choose_interleaved() {
   if (b_.processor.gpu || row_vector_ < 0 || stages_.size() != 1 || stages_[0].size() != 1) return;
   const Nest& nest = stages_[0][0];
@@ -228,9 +228,9 @@ void Sweep::choose_interleaved() {
   }
 }
 
-/// Whether the loop over the vectorized rows can be inside the loops over the results of a row. If
-/// adjacent rows are adjacent in memory, as the channels of channels-last images are, the kernel
-/// then accesses memory sequentially.
+/// Whether the loop over the vectorized rows can be inside the loops over the results of a row. The
+/// kernel then accesses memory sequentially if adjacent rows are adjacent in memory, for example if
+/// the rows are the channels of channels-last images.
 bool Sweep::rows_are_innermost() const {
   if (b_.processor.gpu || row_vector_ < 0 || stages_.size() != 1 || !partials_.empty()) {
     return false;
@@ -248,7 +248,7 @@ bool Sweep::rows_are_innermost() const {
 
 /// Keeps the partial results of a nest with few results in registers. In memory, each addition
 /// would wait for the store of the previous row's sum.
-void Sweep::choose_registers() {
+void Sweep::choose_register_partials() {
   if (b_.processor.gpu || stages_.size() != 1 || stages_.front().size() != 1) return;
   const Nest& nest = stages_.front().front();
   if (nest.result_dims != 1 || nest.inner != Vars{nest.vector} || b_.extent(nest.vector).batch) {
@@ -371,34 +371,34 @@ void Sweep::init_partial_results(const Expr& block_index, kir::Block& out) {
 
 void Sweep::store_partial_results(const Expr& block_index, kir::Block& out) {
   for (const PartialResults& p : partials_) {
-    if (in_registers_) store_registers(p, block_index, out);
+    if (in_registers_) store_register_partials(p, block_index, out);
     if (p.block_major) continue;
     const SinkAccumulator& binding = accs_.at(p.sink->id);
     for_each_result(*p.sink, out, [&](kir::Block& at) {
       std::vector<Expr> index;
       for (int64_t v : p.sink->out) index.push_back(Expr::var(v));
-      const Expr place = p.sink->result_index * Expr::index(p.stride) + block_index;
+      const Expr offset = p.sink->result_index * Expr::index(p.stride) + block_index;
       at.push_back({kir::StoreTo{
-          p.buffer, place, read_acc(binding.acc, p.sink->acc, index, binding.per_lane), {}}});
+          p.buffer, offset, read_acc(binding.acc, p.sink->acc, index, binding.per_lane), {}}});
       if (p.positions < 0) return;
       const Expr position = read_argmax_position(binding.acc, p.sink->acc, index, binding.per_lane);
-      at.push_back({kir::StoreTo{p.positions, place, position, {}}});
+      at.push_back({kir::StoreTo{p.positions, offset, position, {}}});
     });
   }
 }
 
-void Sweep::store_registers(const PartialResults& partial, const Expr& block_index,
-                            kir::Block& out) {
+void Sweep::store_register_partials(const PartialResults& partial, const Expr& block_index,
+                                    kir::Block& out) {
   const FlatSink& sink = *partial.sink;
   for_each_vector(sink.out.front(), out, [&](const Expr& vector, kir::Block& loop) {
-    const Expr place = block_index * extent_expr(sink.result_elements) + sink.result_index;
+    const Expr offset = block_index * extent_expr(sink.result_elements) + sink.result_index;
     loop.push_back({kir::StoreTo{
-        partial.buffer, place, read_acc(accs_.at(sink.id).acc, sink.acc, {vector}, false), {}}});
+        partial.buffer, offset, read_acc(accs_.at(sink.id).acc, sink.acc, {vector}, false), {}}});
   });
 }
 
 /// Appends an unrolled loop over the full vectors along `var`, then the code for a partial last
-/// vector. `body` fills `loop`, the loop over the lanes of the vector with index `vector`.
+/// vector. `body` fills `loop`, which runs over the lanes of vector number `vector`.
 void Sweep::for_each_vector(int64_t var, kir::Block& out,
                             const std::function<void(const Expr& vector, kir::Block& loop)>& body) {
   const int64_t size = b_.extent(var).size, lanes = b_.lanes(), full = size / lanes;
@@ -553,7 +553,7 @@ kir::Block& Sweep::emit_outer_loops(const Nest& nest, kir::Block& out) {
 
 void Sweep::emit_nest(Nest nest, kir::Block& out) {
   if (innermost_rows_ && std::ranges::none_of(nest.sinks, &FlatSink::is_reduction)) {
-    nest.outer.swap(nest.inner);  // no accumulator needs a loop around it
+    nest.outer.swap(nest.inner);  // no accumulators: make the row loop the innermost loop
   }
   kir::Block& row = emit_outer_loops(nest, out);
   for (const FlatSink* s : nest.sinks) {
@@ -615,10 +615,10 @@ void Sweep::accumulate(const Nest& nest, const FlatSink& sink, const Expr& value
                        const Expr& vector, kir::Block& out) {
   const PartialResults* partial = partial_results_of(sink);
   if (partial && partial->block_major && !in_registers_) {
-    const Expr place = block_index_ * extent_expr(sink.result_elements) + sink.result_index;
-    const Expr old = load(partial->buffer, sink.acc, place);
+    const Expr offset = block_index_ * extent_expr(sink.result_elements) + sink.result_index;
+    const Expr old = load(partial->buffer, sink.acc, offset);
     out.push_back(
-        {kir::StoreTo{partial->buffer, place, combined(*sink.source->combine, old, value), {}}});
+        {kir::StoreTo{partial->buffer, offset, combined(*sink.source->combine, old, value), {}}});
     return;
   }
   std::vector<Expr> index;

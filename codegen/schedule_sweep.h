@@ -13,19 +13,19 @@ namespace fluid {
 struct PartialResults {
   const FlatSink* sink = nullptr;
   int64_t buffer = 0;
-  int64_t positions = -1;    ///< index of the buffer of argmax positions; -1: not an argmax
+  int64_t positions = -1;    ///< index of the buffer of argmax indices; -1: not an argmax
   bool block_major = false;  ///< whether the layout is [blocks, results], not [results, blocks]
   int64_t stride = 0;        ///< distance between adjacent results in the layout [results, blocks]
 };
 
 struct SweepOptions {
-  bool rows_in_lanes = true;  ///< whether a row variable may be vectorized
+  bool may_vectorize_rows = true;  ///< whether a row variable may be vectorized
 };
 
 class Sweep {
  public:
   Sweep(KernelBuilder& builder, const GroupPart& part);
-  /// Schedules `sinks`, which all have the row variables `rows`.
+  /// Schedules `sinks`. All sinks have the row variables `rows`.
   Sweep(KernelBuilder& builder, std::vector<FlatSink> sinks, Vars rows,
         const SweepOptions& options = {});
 
@@ -56,7 +56,7 @@ class Sweep {
   Nest& find_or_add_nest(FlatSink& sink);
   void choose_vector_vars();
   void choose_interleaved();
-  void choose_registers();
+  void choose_register_partials();
   int64_t vector_count(int64_t var) const;
   void partition_rows();
   void find_partial_results();
@@ -65,7 +65,8 @@ class Sweep {
   Expr items_per_block(double operations_per_item, double min_items, bool vector);
   void init_partial_results(const Expr& block_index, kir::Block& out);
   void store_partial_results(const Expr& block_index, kir::Block& out);
-  void store_registers(const PartialResults& partial, const Expr& block_index, kir::Block& out);
+  void store_register_partials(const PartialResults& partial, const Expr& block_index,
+                               kir::Block& out);
   // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.
   kir::Block& emit_row_loops(const Expr& block_index, kir::Block& out);
   void emit_row(kir::Block& out);
@@ -93,12 +94,12 @@ class Sweep {
   SweepOptions options_;
   std::vector<std::vector<Nest>> stages_;
   int64_t row_vector_ = -1;  ///< vectorized row variable; -1: none
-  /// Whether the loop over the vectorized row variable is inside of the loops over the results of
-  /// a row, not around them.
+  /// Whether the loop over the vectorized row variable is inside the loops over the results of a
+  /// row, not around them.
   bool innermost_rows_ = false;
   Expr row_begin_, row_end_;  ///< range of the loop over the vectorized row variable
-  /// A short row variable whose loop is unrolled inside the vectorized row loop, so that its stores
-  /// interleave; -1: none.
+  /// A short row variable whose loop is unrolled inside the vectorized row loop, to interleave the
+  /// stores; -1: none.
   int64_t interleaved_ = -1;
   /// Whether a block accumulates its block-major partial results in registers, not in their buffer.
   bool in_registers_ = false;

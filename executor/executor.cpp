@@ -347,7 +347,7 @@ class Executor::Impl {
     return plateau_[static_cast<size_t>(std::ranges::find(recipes_, checked) - recipes_.begin())];
   }
 
-  /// Calls `change` with the elements of the state kPlateau of a recipe, which it may change.
+  /// Passes the elements of a recipe's state kPlateau to `change`, and stores the changed elements.
   void change_plateau(std::string_view recipe_name,
                       const std::function<void(std::span<double>)>& change) {
     const Variable& variable = recipe_variable(recipe_name, kPlateau);
@@ -389,7 +389,7 @@ class Executor::Impl {
     if (name.empty() && recipes_.size() <= 1) return trains() ? recipes_.front() : no_recipe();
     const auto found = std::ranges::find(recipes_, name);
     if (found != recipes_.end() && !name.empty()) return *found;
-    recipe_named(recorded_program().main(), name);  // always throws here
+    recipe_named(recorded_program().main(), name);  // throws UserError
     return no_recipe();
   }
 
@@ -471,10 +471,9 @@ class Executor::Impl {
     return lengths;
   }
 
-  /// Returns the options with which the pass pipeline compiles the steps for `mode`, `batch`
-  /// samples, `length` and `feeds`. Mode::train gives a step for each recipe, so that the variables
-  /// of all recipes exist before the first checkpoint. Throws UserError if the batch size is
-  /// invalid.
+  /// Returns the pass options of the steps for `mode`, `batch` samples, `length` and `feeds`. In
+  /// Mode::train, there is a step for each recipe, so that the variables of all recipes exist
+  /// before the first checkpoint. Throws UserError if the batch size is invalid.
   std::vector<Options> checked_pass_options(Mode mode, int64_t batch, int64_t length,
                                             const std::set<std::string>& feeds,
                                             int64_t global_batch = 0) const {
@@ -567,7 +566,7 @@ class Executor::Impl {
   std::vector<std::optional<PlateauRule>> plateau_;  ///< one element per recipe
   std::string last_recipe_;                          ///< recipe of the last training step
   std::vector<std::string> known_feeds_;
-  ColumnTablePtr column_table_;  ///< null if there is none
+  ColumnTablePtr column_table_;  ///< column table of the training data; may be null
   BatchLength batch_length_;
   TuningSync tuning_sync_;
   Session session_;

@@ -88,7 +88,7 @@ void check_known(const OpDef& def, const Attrs::Entry& given, const Loc& loc) {
 }
 
 /// Converts `given` to the type of `like`: an int to a float, a list of ints to a list of floats,
-/// or an empty list to an empty list of the type of `like`. Returns any other value unchanged.
+/// or an empty list to a list of any type. Returns any other value unchanged.
 Attr converted(const Attr& given, const Attr& like) {
   if (given.index() == like.index()) return given;
   if (const auto* i = std::get_if<int64_t>(&given); i != nullptr && like.index() == 2) {

@@ -83,7 +83,7 @@ struct ExprNode {
   std::vector<Expr> args;
   int64_t ivalue = 0;
   double fvalue = 0;
-  /// For `read`: whether an out-of-range index is allowed and gives `fvalue`.
+  /// For `read`: whether an out-of-range index is legal and yields `fvalue`.
   bool guarded = false;
   /// For `read`: whether the index depends on data. The kernel clamps an out-of-range index and
   /// sets the error word.

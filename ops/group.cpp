@@ -96,7 +96,7 @@ bool reduces_to_columns(const Group& group, const GroupSink& sink) {
       return std::ranges::any_of(
           index, [&](const Expr& i) { return i.op() == ScalarOp::var && i.node().ivalue == v; });
     };
-    if (std::ranges::none_of(reduced, has_index)) return;  // the read does not depend on the row
+    if (std::ranges::none_of(reduced, has_index)) return;  // does not depend on a reduced variable
     const size_t last = innermost_dimension(type);
     const bool along = last < index.size() && index[last].op() == ScalarOp::var &&
                        contains(columns, index[last].node().ivalue);
@@ -233,8 +233,8 @@ void make_parts(Group& group) {
   }
 }
 
-/// Chooses the row variables of one part (the variables of its outer loop), and the sinks that run
-/// after the loop over rows (in the finish phase).
+/// Chooses the row variables of one part, which are the variables of its outer loop. Also chooses
+/// the sinks of the finish phase, which run after the loop over rows.
 class RowSelection {
  public:
   RowSelection(Group& group, GroupPart& part) : group_(group), part_(part) {

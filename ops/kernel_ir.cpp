@@ -212,7 +212,7 @@ class Printer {
   int temporaries_ = 0;
 };
 
-/// Calls `visit` for each expression whose value a statement in a vector loop computes.
+/// Calls `visit` for the value of each statement in a vector loop.
 void for_each_lane_expr(const Block& block, bool in_lanes,
                         const std::function<void(const Expr&)>& visit) {
   auto each = [&](const Expr& e) {

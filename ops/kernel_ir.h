@@ -25,8 +25,9 @@ struct Buffer {
   DType dtype = DType::f32;
   Dim elements;  ///< number of elements, including padding; may depend on the batch size
   Role role = Role::in;
-  /// Whether the buffer is noalias: it overlaps no output of the kernel, so that loads may move
-  /// across stores and use read-only caches. False for an operand whose memory a result may reuse.
+  /// Whether the buffer aliases no output of the kernel (noalias). Loads from it may then move
+  /// across stores and use read-only caches. False for an operand that may share memory with a
+  /// result.
   bool exclusive = false;
 };
 
@@ -72,8 +73,8 @@ struct Acc {
 };
 
 /// acc[index] = combine(acc[index], value). An argmax accumulator also stores the `position` (i64)
-/// of its best value. ScalarOp::acc and ScalarOp::lanes read the position if their dtype is i64, or
-/// i32 if the values are i64.
+/// of its best value. ScalarOp::acc and ScalarOp::lanes with dtype i64 read the position instead of
+/// the value. For i64 values, dtype i32 reads the position.
 struct Accumulate {
   int64_t acc;
   std::vector<Expr> index;
@@ -106,8 +107,8 @@ struct Kernel {
   /// numbers. Kernels load them at run time, so that kernels that differ only in constants share
   /// code.
   std::vector<int64_t> constants;
-  /// Whether the code depends neither on the number of blocks nor on the sizes of the buffers,
-  /// because `body` loads its extents from the constants.
+  /// Whether the code is independent of the number of blocks and of the buffer sizes: `body` loads
+  /// its extents from `constants`.
   bool generic = false;
   Expr blocks;               ///< number of blocks; the expression may read ScalarOp::batch
   int64_t block_var = 0;     ///< variable that holds the block index in `body`

@@ -14,12 +14,14 @@ namespace fluid {
 namespace {
 
 /// Gradient accumulation: turns the program of a whole step into the program of one micro-batch. A
-/// micro-batch leaves "carried values" in the arena, which the next micro-batch reads.
-/// "<parameter>.grad" is the sum of the gradients of a parameter, "<parameter>.rows" the row
-/// indices of a sparse gradient (see Recipe::rows()), and "<output>.part" the sum of an output.
-/// "<state>.part" is the new value of a state that the user's program updates, such as a running
-/// mean. The next micro-batch reads "<state>.part" instead of the state. Only the last micro-batch
-/// stores the state, unless the step is skipped.
+/// micro-batch leaves carried values in the arena, which the next micro-batch reads:
+/// - "<parameter>.grad": the sum of the gradients of a parameter.
+/// - "<parameter>.rows": the sum of the row indices of a sparse gradient (see Recipe::rows()).
+/// - "<output>.part": the sum of an output.
+/// - "<state>.part": the new value of a state that the recorded program updates, such as a running
+///   mean. The next micro-batch reads this value instead of the state.
+///
+/// Only the last micro-batch stores the states, unless the step is skipped.
 class Accumulation {
  public:
   Accumulation(ir::Graph& graph, const Recipe& recipe, const Options& options)
@@ -56,8 +58,8 @@ class Accumulation {
   }
 
   /// Assigns an arena offset to each carried value, the same in all micro-batches. Gradients come
-  /// first, in the order of the buckets of the all_reduce pass, so that a bucket can reuse the
-  /// memory of the accumulated gradients.
+  /// first, in the bucket order of the all_reduce pass, so that a bucket can reuse the memory of
+  /// the accumulated gradients.
   void assign_carried_offsets() {
     for (size_t i = recipe_.parameters().size(); i-- > 0;) {
       const Value gradient = recipe_.gradient(i);
@@ -153,7 +155,8 @@ class Accumulation {
     graph_.ops.back()->symbol = name;
   }
 
-  /// Returns the sum of `v` over this and the previous micro-batches. Carries the sum as `name`.
+  /// Returns the sum of `v` over this and the previous micro-batches. The next micro-batch reads
+  /// the sum as the carried value `name`.
   Value add_carried(const std::string& name, Value v) {
     const Value sum = micro_batch_ == MicroBatchKind::first ? v : v + carried(name, v.type());
     values_to_carry_.emplace_back(name, sum);
@@ -164,8 +167,8 @@ class Accumulation {
   const Recipe& recipe_;
   MicroBatchKind micro_batch_;
   bool adds_loss_;
-  /// State name -> value carried from the previous micro-batch; null until an op reads the state.
-  /// The keys are the states that micro-batches update.
+  /// State that micro-batches update -> its value carried from the previous micro-batch. The value
+  /// is null until an op reads the state.
   std::map<std::string, Value> carried_states_;
   std::vector<std::pair<std::string, Value>> values_to_carry_;
   std::map<std::string, int64_t> offsets_;  ///< name of a carried value -> offset in bytes

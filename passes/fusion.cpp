@@ -15,11 +15,10 @@ namespace {
 // Costs are in scalar operations.
 constexpr double kOpsPerByte = 1.5;   // cost of reading or writing a byte of memory
 constexpr double kLaunchCost = 20e3;  // cost of starting a kernel and waiting for its threads
-// Cost factor of the serial code after the loops, which one thread runs.
+// Slowdown of the code after the loops, because only one thread runs it.
 constexpr double kSerialSlowdown = 32;
 constexpr double kTranscendentalCost = 12;  // cost of exp and similar functions
-// A contraction has more than this number of result elements, each a sum of more than this number
-// of products.
+// Number of result elements, and of products per element, that a contraction must exceed.
 constexpr int64_t kMinContractionTerms = 8;
 // Maximum size in bytes of a result that may be fused horizontally.
 constexpr double kSmallBytes = 1 << 20;
@@ -202,8 +201,8 @@ bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) cons
   });
 }
 
-/// Whether the merged group stays within the limits on ops and results, and does not fuse a
-/// contraction with ops that are not its epilogue.
+/// Whether the merged group stays within the limits on ops and results. False if the merge would
+/// fuse a contraction with ops that are not its epilogue.
 bool Fusion::is_within_limits(const FusionGroup& a, const FusionGroup& b, bool horizontal) const {
   return a.ops.size() + b.ops.size() <= (horizontal ? kMaxOps : kMaxOpsInLoops) &&
          (!horizontal || a.outputs.size() + b.outputs.size() <= kMaxHorizontalOutputs) &&
@@ -338,8 +337,8 @@ bool Fusion::is_in_parameter_group(const ir::Op& op) const {
 }
 
 /// Horizontal fusion: merges groups with small results whose ops satisfy `is_candidate`, so that
-/// one kernel launch computes them. To avoid keeping a large value alive for longer, merges two
-/// groups only if both read only small values, or if one of them reads only sources.
+/// one kernel launch computes them. Merges two groups only if both read only small values, or if
+/// one of them reads only sources. Otherwise, a large value might stay alive for longer.
 void Fusion::fuse_horizontally(const std::function<bool(const ir::Op&)>& is_candidate) {
   struct Launch {
     FusionGroup* group;

@@ -18,14 +18,14 @@ namespace {
 /// kinds.
 enum class Dependence : uint8_t {
   none,
-  captures,  ///< the value is the same in all steps
-  elements,  ///< elements of sequences, and captures
+  captures,  ///< constants and captures: the value is the same in all steps
+  elements,  ///< as `captures`, and elements of sequences
   carries,
 };
 
-/// Moves ops from the body of one scan to the outer graph: ops that depend only on captures, and
-/// contractions that do not depend on carries. A moved contraction runs once, on the elements of
-/// all steps.
+/// Hoists ops from the body of one scan to the outer graph. Moves ops that depend only on captures,
+/// and contractions that do not depend on carries. A moved contraction runs once, on the elements
+/// of all steps.
 class Hoister {
  public:
   Hoister(ir::Op& scan, int64_t batch)
@@ -80,8 +80,8 @@ class Hoister {
     return movable;
   }
 
-  /// Whether row i of the result of `op` depends only on captures, constants and row i of the other
-  /// operands. The other operands must be sequence elements or results of the ops `of_rows`.
+  /// Whether row i of the result of `op` depends only on captures, constants, and row i of sequence
+  /// elements and of results of the ops `of_rows`.
   bool computes_rows(const ir::Op& op, const std::set<const ir::Op*>& of_rows) const {
     std::vector<bool> has_rows;
     for (const Value& v : op.operands) {
@@ -92,7 +92,7 @@ class Hoister {
     return maps_rows(op, has_rows);
   }
 
-  /// Records `op` in the outer graph. Returns false if the op cannot be recorded there.
+  /// Records `op` in the outer graph. Returns false if this is not possible.
   bool record_outside(const ir::Op& op) {
     const bool of_elements = dependence_.at(&op) == Dependence::elements;
     Values operands;
@@ -146,7 +146,8 @@ class Hoister {
   int64_t batch_;
   std::set<const ir::Op*> argument_ops_;
   std::map<const ir::Op*, Dependence> dependence_;
-  /// Value of the body -> value of the outer graph: a capture or a whole sequence.
+  /// Value of the body -> value of the outer graph. If the value of the body differs
+  /// between steps, the value of the outer graph is the sequence of the values of all steps.
   std::map<Value, Value> outside_;
   std::map<Value, Value> inside_;  ///< moved value -> argument
 };

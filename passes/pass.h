@@ -17,8 +17,8 @@ struct Pass {
   /// Properties that the program must have before the pass, such as "typed".
   std::vector<std::string> needs;
   std::vector<std::string> gives;  ///< properties that the program has after the pass
-  bool (*run)(ir::Program&, const Options&,
-              const Target&);  ///< returns whether the program changed
+  /// Rewrites the program. Returns whether the program changed.
+  bool (*run)(ir::Program&, const Options&, const Target&);
 };
 
 /// All passes of the compiler, to be looked up by Pass::name.

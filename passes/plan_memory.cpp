@@ -88,8 +88,8 @@ class Planner {
     }
   }
 
-  /// Range of the value that `op` reads or writes. `op` must be a `carried` or `carry` op, whose
-  /// attribute `offset` is the offset of the range.
+  /// Range of a carried value. Reads the offset of the range from attribute `offset` of `op`, a
+  /// `carried` or `carry` op.
   static Range carried_range(const ir::Op& op, int64_t bytes) {
     return make_range(Region::transient, op.attrs.get<int64_t>("offset"), bytes);
   }
@@ -212,7 +212,7 @@ class Planner {
   }
 
   /// The carried values that the operands of `collective` may overwrite in place, one per operand.
-  /// Empty unless the carried values are at the offsets of the tensors in the bucket.
+  /// Empty unless each operand has such a value, and the values are contiguous in bucket order.
   Values carried_sums_of(const ir::Op& collective) const {
     Values sums;
     int64_t offset = 0;

@@ -14,7 +14,7 @@ void substitute(ir::Op& op, int64_t length) {
   op.attrs = ir::at_length(op.attrs, length);
   for (ir::Result& r : op.results) r.type = r.type.at_length(length);
   if (!is_scan(op)) return;
-  // The operands precede the scan, so their extents are constant now.
+  // The extents of the operands are constant now, because ops are processed in graph order.
   const ScanParts parts = scan_parts(op);
   if (parts.steps == 0) op.attrs.set("steps", op.operands.at(parts.carries).shape()[0].size);
 }

@@ -116,7 +116,7 @@ class StatisticsSync {
   }
 
   ir::Graph& graph_;
-  /// Ops that use batch statistics; once expanded, the ops of their expansions.
+  /// Ops that use batch statistics. An expanded op is replaced by the ops of its expansion.
   std::set<const ir::Op*> statistics_ops_;
   /// Ops that update variables (running statistics) from batch statistics.
   std::set<const ir::Op*> updates_;

@@ -113,8 +113,8 @@ Json manifest_of(const std::string& directory) {
 Checkpoint read_files(const std::string& directory) {
   const Json manifest = manifest_of(directory);
   const Json& program = manifest.at("program");
-  // Members are assigned one by one: when an initialiser of an aggregate throws, GCC 12 destroys
-  // the other members twice.
+  // The members are assigned one by one because of a bug in GCC 12: if an initializer of an
+  // aggregate throws, the other members are destroyed twice.
   Checkpoint checkpoint;
   checkpoint.path = directory;
   checkpoint.snapshot.program = program.at("name");

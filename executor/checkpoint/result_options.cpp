@@ -32,8 +32,9 @@ void add_place_options(const ExecutorOptions& options, Place place, int threads,
   all["workspace"] = std::to_string(libraries.max_workspace()) + " bytes";
 }
 
-/// Returns the numbers of frozen variables and of variables with their own learning rate or weight
-/// decay, and a hash of these settings. Returns "" if all variables have the default settings.
+/// Describes the training settings of the variables: the number of frozen variables, the number of
+/// variables with other settings, and a hash of all settings. Returns "" if all variables have the
+/// default settings.
 std::string training_settings_text(const ir::Program& recorded) {
   int64_t frozen = 0, scaled = 0;
   std::string all;

@@ -35,7 +35,7 @@ struct Snapshot {
   /// Result of Device::tuning_record(). A resumed run passes this record as
   /// ExecutorOptions::tuning_record, selects the same kernels, and so computes the same bits.
   std::map<std::string, std::string> tuning_record;
-  ColumnTablePtr column_table;              ///< Executor::column_table()
+  ColumnTablePtr column_table;              ///< result of Executor::column_table()
   std::vector<SnapshotVariable> variables;  ///< all variables except caches and scratch variables
 
   const SnapshotVariable* find(std::string_view name) const;  ///< null if there is no such variable

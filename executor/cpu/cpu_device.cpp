@@ -24,8 +24,8 @@ Limits cpu_limits(const TargetDescription& cpu) {
           .bytes = cpu.bytes_per_second(std::numeric_limits<double>::infinity())};
 }
 
-/// Returns the CPU's rates, measured once per process, for limits() if the target assumes its
-/// rates.
+/// Returns the description of this CPU with measured rates. Measures once per process. limits()
+/// uses these rates if the target's rates are not measured.
 TargetDescription measured_once(int threads) {
   static const TargetDescription measured = measure_host();
   return measured.with_threads(threads);
@@ -37,7 +37,8 @@ TargetDescription description_for(const CpuDeviceOptions& options, int threads) 
   const auto recorded = recorded_description(options.tuning_record, threads);
   TargetDescription own = recorded ? *recorded : machine_description(threads, options.cache_dir);
   if (options.communicator == nullptr) return own;
-  // Ranks on machines with equal CPUs choose equal kernels.
+  // Ranks with the same CPU as the first proposer use the proposer's description, so that they
+  // choose the same kernels.
   const std::string agreed = options.communicator->propose(kCpuRecord, cpu_record(own));
   return recorded_description({{kCpuRecord, agreed}}, threads).value_or(own);
 }

@@ -45,8 +45,8 @@ class BodyProgram {
   size_t operand_of(const std::string& feed) const { return operands_.at(feed); }
 
  private:
-  /// Turns the copied arguments of the body into feeds. concrete_copy() has placed the arguments
-  /// first in the program, in the order of their first use.
+  /// Turns the arguments of the body into feeds. In the program that concrete_copy() returns, the
+  /// arguments come first, in the order of their first use.
   void turn_arguments_into_feeds() {
     std::vector<const ir::Op*> arguments;
     for (const ir::Op* op : ops_) {

@@ -68,7 +68,7 @@ class LibraryRejection : public DeviceError {
   std::string reason_;
 };
 
-/// A call in the call list of an executable.
+/// Describes one call of an executable.
 struct CallOp {
   const ir::Op* op = nullptr;
   int64_t steps = 1;  ///< number of times that a scan repeats the call; 1 outside of scans
@@ -112,7 +112,7 @@ class Executable {
     const std::optional<StepStatus> ended = start(slots, times);
     return ended ? *ended : finish(slots.outputs);
   }
-  /// The ops of the call list, in execution order.
+  /// Returns one element per call, in execution order.
   virtual std::vector<CallOp> call_ops() const = 0;
   /// Sets the callback for later runs; null removes the callback. A run with a callback skips
   /// collectives and all ops that depend on their results.

@@ -35,8 +35,8 @@ std::string must_be_backoff(const std::string& text) {
   return good ? "" : "must be above 0 and at most 1, not " + text;
 }
 
-/// A given flag that configures a dynamic loss scale, such as "--loss-scale-init"; "" if no such
-/// flag is given.
+/// Returns the first given flag that configures a dynamic loss scale, such as "--loss-scale-init";
+/// "" if there is none.
 std::string dynamic_scale_flag(const LossScaleFlags& flags) {
   return flags.initial    ? "--loss-scale-init"
          : flags.growth   ? "--loss-scale-growth"

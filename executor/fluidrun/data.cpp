@@ -29,9 +29,9 @@
 namespace fluid {
 namespace {
 
-/// Maximum number of samples to read without --check. They are evenly spread over the data.
+/// Maximum number of samples to read without --check, evenly spread over the data.
 constexpr int64_t kDescribedSamples = 1000;
-/// Maximum number of classes, and of bad records, to list.
+/// Maximum number of classes, or of distinct values of a column, to list.
 constexpr size_t kMaxListed = SkippedRecords::kMaxErrors;
 
 struct DataFlags {
@@ -136,7 +136,8 @@ struct StreamSurvey {
   std::vector<std::vector<Tensor>> shown;  ///< values of the first samples
 };
 
-/// Reads at most `samples` samples of a stream, and keeps the first `shown`. Stops at a bad record.
+/// Reads at most `samples` samples of a stream, and stores the values of the first `shown` samples.
+/// Stops at a bad record.
 StreamSurvey survey(SampleStream& stream, int64_t samples, int64_t shown) {
   StreamSurvey result{.survey = {.columns = std::vector<ColumnSummary>(stream.columns().size())}};
   int64_t& read = result.survey.read;
@@ -253,8 +254,9 @@ void print_rate(const DataSource& data, const DataFlags& flags) {
   report_skipped(reader, flags.spec);
 }
 
-/// Prints to stderr the bad records: those that were left out when the data was opened, and those
-/// of the survey. Returns the exit code: 1 if there are any, unless --on-bad-record skips them.
+/// Prints the errors of bad records to stderr, and the number of bad records to stdout. `bad`: the
+/// records that were left out when the data was opened. Returns the exit code: 1 if a record is
+/// bad, unless --on-bad-record is "skip".
 int report_bad_records(const DataFlags& flags, SkippedRecords bad, const Survey& survey) {
   if (!flags.check && bad.count == 0 && survey.bad.empty()) return 0;
   const int64_t read = survey.read + bad.count;
@@ -292,10 +294,11 @@ int describe_stream(const DataFlags& flags, SampleStream& stream) {
 }
 
 int run(const DataFlags& flags) {
-  const bool goes_on = flags.check || flags.skips();
-  const DataSource data = open_data(
-      flags.spec, flags.split, {.bad_records = goes_on ? BadRecords::leave_out : BadRecords::stop});
-  // A stream ends at a bad record: its reader rejects the option.
+  const bool leaves_out_bad_records = flags.check || flags.skips();
+  const DataSource data =
+      open_data(flags.spec, flags.split,
+                {.bad_records = leaves_out_bad_records ? BadRecords::leave_out : BadRecords::stop});
+  // A stream cannot skip bad records: data.reader() throws UserError.
   if (data.stream != nullptr && flags.skips()) data.reader({.bad_records = BadRecords::leave_out});
   if (flags.rate) {
     print_rate(data, flags);

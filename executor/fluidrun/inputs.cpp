@@ -91,8 +91,8 @@ int64_t samples_of(const DataSource& data) {
   return data.stream != nullptr ? std::numeric_limits<int64_t>::max() : data.source->samples();
 }
 
-/// Opens data and reads its columns by the table in `training`, if any. Prints a note to stderr if
-/// the table is from a file and the data uses it.
+/// Opens the data `spec`, and encodes its columns with the column table in `training`, if any.
+/// Prints a note to stderr if the table is from a file and applies to the data.
 DataSource open_with_table(const std::string& spec, const std::string& split,
                            const ReadingFlags& reading, const World& world,
                            const TrainingTable& training) {
@@ -100,8 +100,8 @@ DataSource open_with_table(const std::string& spec, const std::string& split,
                                 {.bad_records = bad_records_of(reading, split == "train"),
                                  .training_table = training.table,
                                  .first_pass = {.rank = world.rank, .world = world.size}});
-  const bool is_kept = training.table != nullptr && !training.file.empty();
-  if (is_kept && uses_training_table(spec, *training.table)) {
+  const bool is_from_file = training.table != nullptr && !training.file.empty();
+  if (is_from_file && uses_training_table(spec, *training.table)) {
     print_to(stderr, "data '{}': columns are read as in training, by the table in {}\n", spec,
              training.file);
   }

@@ -192,8 +192,8 @@ class Launch {
     return all;
   }
 
-  /// The exit code if no rank failed. Throws UserError if the output of rank 0 could not be
-  /// written.
+  /// Exit code of a launch in which no rank failed. Throws UserError if the output of rank 0 could
+  /// not be written.
   static int exit_code_of(const Ranks& ranks) {
     if (const std::string why = ranks.terminal_error(); !why.empty()) {
       throw UserError("cannot write the output of rank 0: " + why);

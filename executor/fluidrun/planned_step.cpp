@@ -38,7 +38,8 @@ PlannedStep StepPlanner::plan_step(int64_t batch) const {
   return step;
 }
 
-/// Adds to `step` the programs of a step with the pass options `whole`, and their memory.
+/// Adds to `step` the programs of a step with the pass options `whole`, and the memory of the
+/// programs.
 void StepPlanner::add_step(const Options& whole, PlannedStep& step) const {
   const int64_t count = whole.mode == Mode::train ? options_.micro_batches : 1;
   Regions& regions = step.regions;
@@ -90,8 +91,8 @@ void StepPlanner::add_startup_program(PlannedStep& step) const {
                    first_values.filled_names(), step);
 }
 
-/// Adds to `step` the memory of a program that stores `variables` before the step: the startup
-/// program, or the program of the precomputed weights.
+/// Adds to `step` the memory of a program that runs before the step: the startup program, or the
+/// program of the precomputed weights. `variables`: the value of Options::init_variables.
 void StepPlanner::add_init_program(const ir::Program& program, std::set<std::string> variables,
                                    PlannedStep& step) const {
   Options options = options_.passes;

@@ -88,7 +88,7 @@ std::vector<std::string> computable_outputs(const Program& program, Executor& ex
   throw UserError("predict needs an output with one row a sample; there is " + all);
 }
 
-/// Prints sample `sample` of a batch, which is sample `index` of the data.
+/// Prints sample `sample` of a batch. `index`: index of the sample in the data.
 void print_sample(const Batch& batch, const OutputViews& outputs, const SampleData& data,
                   const PrintedRows& rows, int64_t sample, int64_t index, bool draw) {
   std::string line = std::to_string(data.row(index));

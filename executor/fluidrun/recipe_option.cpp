@@ -16,7 +16,7 @@ namespace fluid {
 namespace {
 
 /// Converts settings such as "lr=1e-4,boundaries=10,20" to the flags "--lr=1e-4" and
-/// "--boundaries=10,20". A number after a comma continues the list before it.
+/// "--boundaries=10,20". A number without a name continues the list of the previous setting.
 std::vector<std::string> flags_in(const std::string& settings) {
   std::vector<std::string> flags;
   for (const std::string& part : ir::split_at_commas(settings)) {
@@ -43,7 +43,7 @@ void check_names(const CLI::App& command, const std::vector<std::string>& flags)
   }
 }
 
-/// Calls `work`. Prepends `given`, the option and its value, to error messages.
+/// Calls `work`. If `work` throws, begins the error message with `given`, the option and its value.
 template <class F>
 void with_option_named(const std::string& given, F work) {
   try {

@@ -33,7 +33,7 @@ std::vector<AttrDef> settings_of(const OpDef& schedule) {
 
 const OpDef& schedule_called(const std::string& name) {
   if (const OpDef* def = find_schedule(name)) return *def;
-  throw UserError(fmt::format("--schedule {}: there are {}{}", name, list_of(schedule_names()),
+  throw UserError(fmt::format("--schedule {}: there are {}{}", name, join_names(schedule_names()),
                               did_you_mean(name, schedule_names())));
 }
 
@@ -45,7 +45,7 @@ void replace_schedule(ir::Op& train, const OpDef& schedule) {
   train.attrs.set("schedule", schedule_name(schedule));
 }
 
-void set_given(ir::Op& train, const OpDef& schedule, const SettingFlags& flags) {
+void apply_setting_flags(ir::Op& train, const OpDef& schedule, const SettingFlags& flags) {
   const std::vector<AttrDef> settings = settings_of(schedule);
   std::vector<std::string> known;
   for (const AttrDef& a : settings) known.push_back(schedule_flag_of(a.name));
@@ -53,7 +53,7 @@ void set_given(ir::Op& train, const OpDef& schedule, const SettingFlags& flags) 
     if (!flag.is_given()) continue;
     if (std::ranges::find(known, flag.flag) == known.end()) {
       throw UserError(fmt::format("{}: no setting of {}, which has {}", flag.given(),
-                                  schedule_name(schedule), list_of(known)));
+                                  schedule_name(schedule), join_names(known)));
     }
     train.attrs.set(attribute_of(setting), flag.value());
   }
@@ -87,11 +87,11 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
                   "learning rate schedule; replaces the program's. Without --schedule-steps, it "
                   "ends with the training")
       ->type_name(fmt::format("{}", fmt::join(schedule_names(), "|")));
-  std::vector<SettingOwner> owners;
+  std::vector<NamedSettings> choices;
   for (const std::string& name : schedule_names()) {
-    owners.push_back({name, settings_of(*find_schedule(name))});
+    choices.push_back({name, settings_of(*find_schedule(name))});
   }
-  add_setting_flags(command, owners, schedule_flag_of, flags.settings);
+  add_setting_flags(command, choices, schedule_flag_of, flags.settings);
 }
 
 void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<int64_t> updates,
@@ -105,7 +105,7 @@ void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<in
     replace_schedule(*train, schedule_called("constant"));
   }
   const OpDef& schedule = schedule_called(train->attrs.get<std::string>("schedule"));
-  set_given(*train, schedule, flags.settings);
+  apply_setting_flags(*train, schedule, flags.settings);
   const bool has_steps =
       std::ranges::any_of(settings_of(schedule), [](const auto& a) { return a.name == kSteps; });
   if (has_steps && !train->attrs.has(attribute_of(kSteps))) {

@@ -75,7 +75,7 @@ void add_lookahead_flags(CLI::App& command, UpdateFlags& flags) {
       ->needs(lookahead);
 }
 
-/// The first of the flags that is on the command line, for error messages; empty: none.
+/// The first given flag, for error messages; empty: no flag is given.
 std::string given_text(const UpdateFlags& flags) {
   if (flags.clip_value) return fmt::format("--clip-value {}", *flags.clip_value);
   if (flags.clip_norm) return fmt::format("--clip-norm {}", *flags.clip_norm);

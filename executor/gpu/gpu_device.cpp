@@ -83,8 +83,8 @@ class GpuDevice : public Device {
   int64_t pinned_bytes() const override {
     return gpu_->gpu.allocated_bytes(GpuMemory::Location::host);
   }
-  bool adopt_tuning_record(const std::map<std::string, std::string>& decisions) override {
-    return selector_.adopt_tuning_record(decisions);
+  bool adopt_tuning_record(const std::map<std::string, std::string>& entries) override {
+    return selector_.adopt_tuning_record(entries);
   }
   Limits limits() const override {
     return {.flops_f64 = target_.f64_rate(),
@@ -119,7 +119,7 @@ class GpuDevice : public Device {
   GpuKernels kernels_;
   GpuAlgorithmSelector selector_;
   std::shared_ptr<const GpuFeeds> feeds_;
-  std::shared_ptr<GpuCollectives> collectives_;  ///< null if there are no other ranks
+  std::shared_ptr<GpuCollectives> collectives_;  ///< null: there is only one rank
 };
 
 }  // namespace

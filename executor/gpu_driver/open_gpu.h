@@ -25,7 +25,7 @@ class GpuLedger {
   GpuLedger(const GpuLedger&) = delete;
 
   /// Runs a setup step, and adds the net GPU memory that the step allocates to the bytes of
-  /// `owner`. Memory from Gpu::allocate() is not counted.
+  /// `owner`, such as "graphs". Memory from Gpu::allocate() is not counted.
   template <class Step>
   auto measure(const char* owner, Step&& step) const {
     const int64_t before = untracked_bytes();
@@ -39,8 +39,8 @@ class GpuLedger {
     }
   }
 
-  /// Owners of GPU memory and their bytes, in descending order of bytes. Includes an entry for
-  /// bytes without a known owner.
+  /// Bytes of GPU memory by owner, such as "graphs", in descending order of bytes. Includes bytes
+  /// without a known owner.
   std::vector<std::pair<std::string, int64_t>> owners() const;
 
  private:

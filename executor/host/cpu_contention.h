@@ -20,7 +20,8 @@ class CpuContention {
 
  private:
   static constexpr int64_t kWindow = 200'000'000;  // in ns
-  // Preemption threshold. A quiet virtual machine has about 50 per second, a busy one over 200.
+  // Threshold in preemptions per second. A virtual machine has about 50 without contention, and
+  // over 200 with contention.
   static constexpr double kPreemptionsPerSecond = 120;
   static constexpr int kBusyWindows = 2, kQuietWindows = 10, kMaxQuietWindows = 300;
 

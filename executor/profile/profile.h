@@ -35,8 +35,8 @@ struct Profile {
   bool empty() const { return steps.empty(); }
   std::string device_text() const;  ///< text such as "on 2 threads" or "on a GPU"
   /// Formats tables for each mode and batch size: the time of each call, and sums by layer, kernel
-  /// and role. Each row shows the fraction of the peak rates `limits` that its calls reach; the row
-  /// of the collectives shows their bandwidth. Times are means over the faster half of the steps.
+  /// and role. Each row shows which fraction of the peak rates `limits` its calls reach. A separate
+  /// row shows the bandwidth of the collectives. Times are means over the faster half of the steps.
   std::string table(const Limits& limits) const;
   /// Formats a Chrome trace (JSON, "X" events, in microseconds), which Perfetto opens. Each rank is
   /// a process of the trace. Computation and communication are two threads of the process. Traces

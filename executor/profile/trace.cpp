@@ -79,8 +79,7 @@ class Trace {
         std::move(args));
   }
 
-  /// Adds `amount` and its rate over `span` to `args`. `peak`: peak rate of the place per second; 0
-  /// if unknown.
+  /// Adds `amount` and its rate over `span` to `args`. `peak`: peak rate per second; 0 if unknown.
   static void add_rate(Json& args, const std::string& what, const std::string& unit, double amount,
                        const TimeSpan& span, double peak) {
     const double rate = amount / static_cast<double>(span.ns());

@@ -34,7 +34,7 @@ struct OutputView {
 /// outlive this object.
 class OutputViews {
  public:
-  /// References the outputs of step number `step_number` in output slot `slot`.
+  /// Gives access to the outputs of step `step_number`, which uses output slot `slot`.
   OutputViews(StepsInFlight& steps, const PreparedStep& step, size_t slot, uint64_t step_number)
       : steps_(&steps), step_(&step), slot_(slot), step_number_(step_number) {}
 

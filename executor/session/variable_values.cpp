@@ -19,8 +19,8 @@ void VariableValues::set_value(const std::string& name, const Tensor& value) {
   }
 }
 
-/// With several ranks, ignores values that were set before the first step. Possibly only rank 0 has
-/// loaded such values, but all ranks must compile the same startup step.
+/// With several ranks, ignores values that were set before the first step. Rank 0 alone may have
+/// them, but all ranks must compile the same startup step.
 bool VariableValues::has_value(const std::string& name) const {
   return initialised_names_.contains(name) ||
          (deferred_values_.contains(name) && !steps_.options().passes.uses_collectives());

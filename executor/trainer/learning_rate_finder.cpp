@@ -46,7 +46,7 @@ std::string required_loss_output(const Program& program) {
   return cycle.loss();
 }
 
-/// A copy that stays valid while the executor runs.
+/// Copies the values out of the executor's memory, so that they stay valid while the executor runs.
 Snapshot copied(Snapshot snapshot) {
   for (SnapshotVariable& v : snapshot.variables) v.value = v.value.copy();
   return snapshot;

@@ -21,8 +21,8 @@ struct FitRecipe {
 /// The cycle of steps that training repeats.
 class RecipeCycle {
  public:
-  /// Throws UserError if `program` has no recipe, if it has several but `steps` is empty, if
-  /// `steps` names an unknown recipe or a recipe twice, and if a number of steps is less than 1.
+  /// Throws UserError if `program` has no recipe, or has several and `steps` is empty. Also throws
+  /// for an unknown or repeated recipe in `steps`, and for a number of steps below 1.
   RecipeCycle(const Program& program, const std::vector<RecipeSteps>& steps);
 
   const std::vector<FitRecipe>& recipes() const { return recipes_; }

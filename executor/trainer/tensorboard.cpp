@@ -48,7 +48,7 @@ int64_t time_in_name(const std::string& name) {
 }
 
 /// Returns the path of a new event file. TensorBoard reads the files of a directory in the order of
-/// their names, so the time in the name is later than in all existing names.
+/// their names. The new name therefore contains a later time than all existing names.
 std::string new_file_path(const std::string& directory) {
   auto time = static_cast<int64_t>(unix_seconds());
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {

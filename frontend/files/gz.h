@@ -22,7 +22,7 @@ std::string read_maybe_gz(const std::string& path, int64_t limit = kMaxDataBytes
 
 /// Returns the contents of the file `path`, decompressed if it is a gzip file. Reads a regular file
 /// that is not compressed on demand. Copies other contents: to memory if they have at most
-/// `memory_limit` bytes, else to a temporary file. Throws UserError like read_maybe_gz(), but knows
+/// `memory_limit` bytes, else to a temporary file. Throws UserError like read_maybe_gz(), but has
 /// no size limit.
 std::shared_ptr<const ByteSource> open_maybe_gz(const std::string& path, int64_t memory_limit);
 

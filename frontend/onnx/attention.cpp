@@ -34,20 +34,21 @@ class Visibility {
   Visibility(const Context& c, Value q, Value k)
       : c_(c), t_(extent(c, q, 2)), s_(extent(c, k, 2)) {}
 
-  /// Bool mask [B, 1, T, S] or [T, S] from `is_causal`, window sizes and key lengths; null if every
-  /// query attends to all keys. The position of query i is i + n if n keys precede query 0.
-  Value seen() const {
+  /// Returns the bool mask [B, 1, T, S] or [T, S] given by `is_causal`, the window sizes and the
+  /// key lengths; null if every query attends to all keys. If n keys precede query 0, query i is at
+  /// position i + n.
+  Value mask() const {
     const int64_t left = c_.integer("left_window_size", -1),
                   right = c_.integer("right_window_size", -1);
-    Value seen;
+    Value mask;
     if (c_.flag("is_causal", false) || left >= 0 || right >= 0) {
       const Value distance = position() - numbers(s_);  // query position - key position
-      if (c_.flag("is_causal", false)) seen = not_below(distance, 0);
-      if (left >= 0) seen = and_also(seen, not_below(neg(distance), -left));
-      if (right >= 0) seen = and_also(seen, not_below(distance, -right));
+      if (c_.flag("is_causal", false)) mask = not_below(distance, 0);
+      if (left >= 0) mask = and_also(mask, not_below(neg(distance), -left));
+      if (right >= 0) mask = and_also(mask, not_below(distance, -right));
     }
-    if (!c_.has(kLengths)) return seen;
-    return and_also(seen, less(numbers(s_), lengths()));
+    if (!c_.has(kLengths)) return mask;
+    return and_also(mask, less(numbers(s_), lengths()));
   }
 
  private:
@@ -79,16 +80,17 @@ Value mask_of(const Context& c, int64_t keys) {
   if (missing <= 0) return mask;
   Shape shape = mask.shape();
   shape.back() = missing;
-  const double unseen = mask.dtype() == boolean ? 0 : -double{INFINITY};
-  const Value rest = fill(c.graph(), {.type = Type{mask.dtype(), shape, {}}, .value = unseen});
+  const double masked_out = mask.dtype() == boolean ? 0 : -double{INFINITY};
+  const Value rest = fill(c.graph(), {.type = Type{mask.dtype(), shape, {}}, .value = masked_out});
   return concat({mask, rest}, {.axis = -1});
 }
 
-/// Combines the node's bool or additive attention mask with the bool mask `seen`. Both may be null.
-Value combined(Value mask, Value seen) {
-  if (!mask || !seen) return mask ? mask : seen;
-  if (mask.dtype() == boolean) return logical_and(mask, seen);
-  return where(seen, mask, scalar_like(mask, -double{INFINITY}));
+/// Combines the node's bool or additive attention mask with the bool mask `visible`. Both may be
+/// null.
+Value combined(Value mask, Value visible) {
+  if (!mask || !visible) return mask ? mask : visible;
+  if (mask.dtype() == boolean) return logical_and(mask, visible);
+  return where(visible, mask, scalar_like(mask, -double{INFINITY}));
 }
 
 struct Attention {
@@ -97,8 +99,8 @@ struct Attention {
 };
 
 /// Attention by primitive ops, for nodes with softcap or the output qk_matmul_output. Returns Y and
-/// qk_matmul_output, whose mode selects the scaled scores q k^T (0), the scores after softcap (1)
-/// or after the mask (2), or the probabilities (3).
+/// qk_matmul_output. The attribute qk_matmul_output_mode selects the scaled scores q k^T (0), the
+/// scores after softcap (1) or after the mask (2), or the probabilities (3).
 Operands with_scores(const Context& c, const Attention& a) {
   const int64_t mode = c.integer("qk_matmul_output_mode", 0);
   const int64_t heads = extent(c, a.q, 1), groups = extent(c, a.k, 1);
@@ -138,7 +140,7 @@ Operands attended(const Context& c) {
     a.k = concat({c.in(kPastKey), a.k}, {.axis = 2});
     a.v = concat({c.in(kPastValue), a.v}, {.axis = 2});
   }
-  a.mask = combined(mask_of(c, extent(c, a.k, 2)), Visibility(c, a.q, a.k).seen());
+  a.mask = combined(mask_of(c, extent(c, a.k, 2)), Visibility(c, a.q, a.k).mask());
   const double size = static_cast<double>(extent(c, a.q, 3));
   a.scale = c.number("scale", 1 / std::sqrt(size));
   a.softcap = c.number("softcap", 0);

@@ -33,7 +33,7 @@ class Context {
   const Tensor* known(size_t i) const;  ///< tensor of input i; null if it is not a constant
   /// Tensor of input i. Throws NotMapped if it is not a constant.
   const Tensor& constant(size_t i) const;
-  std::vector<int64_t> integers(size_t i) const;  ///< elements of constant(i)
+  std::vector<int64_t> integers(size_t i) const;  ///< elements of the constant integer input i
   Value record_constant(const Tensor& tensor) const { return record_constant_(tensor); }
 
   size_t outputs() const { return node_.outputs.size(); }

@@ -178,7 +178,7 @@ Value area_tanh(const Context& c) {
 }
 
 /// Dropout. In inference, returns the input and an all-true mask. In training, returns only the
-/// output; the random mask differs from those of other ONNX implementations.
+/// output, not the random mask. The random numbers differ from those of other ONNX implementations.
 Operands dropped(const Context& c) {
   const Value x = c.in(0);
   const bool training = c.has(2) && c.constant(2).item() != 0;

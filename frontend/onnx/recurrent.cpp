@@ -146,7 +146,7 @@ const std::map<std::string, Kind> kKinds = {
     {"LSTM", {lstm_step, 4, 2, {"sigmoid", "tanh", "tanh"}}},
     {"RNN", {rnn_step, 1, 1, {"tanh"}}}};
 
-/// Returns all[direction], where dimension 0 of the input `all` is the direction of the RNN.
+/// Returns all[direction]. Dimension 0 of `all` is the direction of the RNN.
 Value of_direction(Value all, int64_t direction) {
   return squeeze(slice(all, {.starts = direction, .stops = direction + 1}), {.axes = 0});
 }
@@ -167,8 +167,8 @@ Value steps_within(const Context& c, Value x) {
   return unsqueeze(less(unsqueeze(t, {.axes = 1}), lengths), {.axes = 2});
 }
 
-/// Returns the hidden states [T, N, H] and the final states of one direction. Steps beyond the
-/// length of a sequence keep its states and output 0.
+/// Returns the hidden states [T, N, H] and the final states of one direction. At steps past the end
+/// of a sequence, the states do not change and the outputs are 0.
 ScanResult run(const Cell& cell, const Kind& kind, Value x, int64_t direction, bool reverse) {
   const Context& c = cell.c;
   const Type state{x.dtype(), {x.shape()[1], cell.units}, {}};

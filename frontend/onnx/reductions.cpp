@@ -98,7 +98,7 @@ Operands reduced(const Context& c, Reduce reduce) {
   Reduction r{c.list("axes"), c.flag("keepdims", true)};
   if (c.has(1)) r.axes = Ints(c.integers(1));
   if (r.axes.empty() && c.flag("noop_with_empty_axes", false)) {
-    // Applies the reduction to single elements, over an added axis of extent 1.
+    // Without axes, ONNX reduces each element on its own. Reduces over an added axis of extent 1.
     const Shape shape = x.shape();
     return {reduce(unsqueeze(x, {.axes = shape.rank()}), {shape.rank(), false})};
   }

@@ -72,7 +72,7 @@ std::vector<Axis> axes_of(const Context& c, Value x) {
   return axes;
 }
 
-/// Gives all axes the same scale unless keep_aspect_ratio_policy is `stretch`.
+/// Uses the same scale for all axes unless keep_aspect_ratio_policy is `stretch`.
 void keep_aspect_ratio(const Context& c, std::vector<Axis>& axes) {
   const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
   if (policy == "stretch" || axes.empty() || !c.has(3)) return;
@@ -208,8 +208,8 @@ bool is_identity(const Axis& a) {
   return a.scale == 1 && a.in == a.out && a.roi_start == 0 && a.roi_end == 1;
 }
 
-/// Whether op resize2d gives the same result. Only the last two axes of x may change, with a scale
-/// of exactly out / in.
+/// Returns whether op resize2d computes this resize. Only the last two axes of x may change, with a
+/// scale of exactly out / in.
 bool is_resize2d(Value x, const std::vector<Axis>& axes, const Options& options) {
   if (x.shape().rank() != 4 || !is_float(x.dtype()) || options.antialias ||
       options.exclude_outside || options.cubic_coefficient != -0.75) {

@@ -23,7 +23,7 @@ Operands reshaped(const Context& c) {
   return {reshape(x, shape)};
 }
 
-/// Reshapes to a matrix whose rows are the dimensions before `axis`.
+/// Reshapes to a matrix: the dimensions before `axis` become its rows, the others its columns.
 Operands flattened(const Context& c) {
   const Value x = c.in(0);
   const Shape& shape = x.shape();
@@ -59,7 +59,7 @@ Operands split_up(const Context& c) {
 }
 
 Operands sliced(const Context& c) {
-  const bool inputs = c.arity() > 1;  // since operator set 10
+  const bool inputs = c.arity() > 1;  // since operator set 10, starts and ends are inputs
   SliceAttrs attrs{.starts = Ints(inputs ? c.integers(1) : c.list("starts")),
                    .stops = Ints(inputs ? c.integers(2) : c.list("ends"))};
   attrs.axes = Ints(c.has(3) ? c.integers(3) : c.list("axes"));

@@ -69,8 +69,8 @@ Operands momentum(const Context& c) {
   });
 }
 
-/// Gradient: differentiates value `y` with respect to the inputs `xs`. ONNX does not differentiate
-/// with respect to the other inputs.
+/// Gradient: differentiates value `y` with respect to the inputs `xs`. The other inputs are
+/// constants.
 Operands gradients_of(const Context& c) {
   Values xs;
   for (size_t i = 0; i < c.strings("xs").size(); ++i) xs.push_back(c.in(i));

@@ -149,7 +149,7 @@ class MixedSource : public ForwardedSource, public BatchMix {
 
   double alpha_;
   bool pastes_;
-  size_t image_, label_;  // indices of columns
+  size_t image_, label_;  // indices in columns_
   std::vector<Column> columns_;
   int64_t classes_ = 0;
 };

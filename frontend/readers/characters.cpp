@@ -49,7 +49,7 @@ std::string name_of(char32_t code_point) {
   return "U+" + std::string(digits.data(), end);
 }
 
-/// The character that ends documents.
+/// Returns the character of option end, which is appended to each document.
 std::string end_character(const DataArgs& args) {
   const std::string end = args.get_string("end", std::string(1, '\0'));
   if (!single_character(end)) args.fail("option end=" + end + " must be one character");
@@ -74,7 +74,7 @@ class CharacterReader {
   CharacterText read() {
     const bool has_unknown = args_.get_flag("unknown", false);
     SpillBuffer all(kMaxLoadedBytes);
-    std::vector<int32_t> ids;  // of a part
+    std::vector<int32_t> ids;  // ids of the characters in the current part
     for_each_part([&](const DocumentPart& part) {
       for_each_character(part, [&](char32_t code_point, std::string_view text, int64_t byte) {
         const auto found = ids_.find(code_point);
@@ -88,7 +88,8 @@ class CharacterReader {
   }
 
  private:
-  /// Calls `use` for each part of the text, with the end of each document as a part of its own.
+  /// Calls `use` for each part of the text. Passes the end character after each document as a
+  /// separate part.
   template <class Use>
   void for_each_part(Use use) const {
     for_each_document_part(args_.path(), args_.get_string("key", ""),
@@ -123,7 +124,7 @@ class CharacterReader {
 
   const TableUse& use_;
   const DataArgs& args_;
-  std::string end_;  ///< follows each document; empty: the text is not of documents
+  std::string end_;  ///< character to append to each document; empty: append none
   ColumnTable table_;
   std::unordered_map<char32_t, int32_t> ids_;
 };

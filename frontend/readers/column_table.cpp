@@ -31,7 +31,7 @@ std::string dump(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Returns whether the file at `path` starts like a .safetensors file: with the length of a JSON
+/// Returns whether the file at `path` looks like a .safetensors file: an 8-byte length, then a JSON
 /// object.
 bool is_safetensors(const std::string& path) {
   const FileBytes file(path);

@@ -25,7 +25,7 @@ namespace fluid {
 namespace {
 
 constexpr const char* kCsvKind = "csv";
-constexpr size_t kMaxUtf8Bytes = 4;  ///< of a code point
+constexpr size_t kMaxUtf8Bytes = 4;  ///< maximum length of a code point in UTF-8
 
 /// Whether `field` is empty or a common marker for a missing value, such as "NaN".
 bool is_missing(std::string_view field) {
@@ -38,7 +38,7 @@ struct MissingRule {
   enum Kind {
     kReject,
     kDropRow,
-    kDropTrainingRow,  ///< the training data left the row out: other data rejects it
+    kDroppedInTraining,  ///< training dropped such rows, so eval and predict reject them
     kMean,
     kConstant
   } kind = kReject;
@@ -49,7 +49,7 @@ MissingRule missing_rule(const TableUse& use) {
   const DataArgs& args = use.args();
   const std::string text = args.get_string("missing", "error");
   if (text == "error") return {};
-  if (text == "drop" && use.takes_from_table("missing")) return {MissingRule::kDropTrainingRow};
+  if (text == "drop" && use.takes_from_table("missing")) return {MissingRule::kDroppedInTraining};
   if (text == "drop") return {MissingRule::kDropRow};
   if (text == "mean") return {MissingRule::kMean};
   const std::optional<float> number = parse_number<float>(text);
@@ -59,31 +59,31 @@ MissingRule missing_rule(const TableUse& use) {
   return {MissingRule::kConstant, *number};
 }
 
-/// Whether a text is UTF-8.
+/// Returns whether the whole file is valid UTF-8.
 bool is_utf8(std::shared_ptr<const ByteSource> file) {
   SequentialBytes parts(std::move(file));
   std::string text;
   while (parts.read_more(text)) {
     char bits = 0;
     for (const char c : text) bits |= c;
-    size_t at = bits >= 0 ? text.size() : 0;  // ASCII needs no closer look
+    size_t at = bits >= 0 ? text.size() : 0;  // skips the decoding of ASCII
     char32_t code_point = 0;
     while (at < text.size() && next_code_point(text, at, code_point)) continue;
     if (text.size() - at >= kMaxUtf8Bytes) return false;
-    text.erase(0, at);  // keeps a code point that goes on in the next part
+    text.erase(0, at);  // keeps an incomplete code point for the next part
   }
   return text.empty();
 }
 
-/// Returns a function that reads a text as UTF-8, so that a table can store its names and
-/// categories. Reads text that is not UTF-8 as Latin-1.
+/// Returns a ReadMore for `file` that converts Latin-1 to UTF-8 if the file is not UTF-8. Column
+/// tables store names and categories as UTF-8.
 CsvParser::ReadMore read_as_utf8(const std::shared_ptr<const ByteSource>& file) {
   const auto parts = std::make_shared<SequentialBytes>(file);
   if (is_utf8(file)) return [parts](std::string& text) { return parts->read_more(text); };
   return [parts, is_first = true](std::string& text) mutable {
     std::string part;
     if (!parts->read_more(part)) return false;
-    // CsvParser names UTF-16 by its byte order mark.
+    // Does not convert UTF-16: CsvParser detects its byte order mark and throws UserError.
     const bool is_utf16 = part.starts_with("\xff\xfe") || part.starts_with("\xfe\xff");
     if (std::exchange(is_first, false) && is_utf16) {
       text += part;
@@ -94,11 +94,11 @@ CsvParser::ReadMore read_as_utf8(const std::shared_ptr<const ByteSource>& file) 
   };
 }
 
-/// Thrown for a row that missing=drop leaves out.
+/// Thrown to drop a row because of missing=drop.
 struct DroppedRow {};
 
-/// Parses the rows of a CSV file. Numbers of x are f32, NaN if they are missing; texts are numbers
-/// of DistinctTexts.
+/// Parses the rows of a CSV file. Stores features of x as f32, NaN if missing, and each text as its
+/// index in a DistinctTexts.
 class TableReader {
  public:
   TableReader(const TableUse& use, CsvParser& csv)
@@ -184,7 +184,7 @@ class TableReader {
     if (columns_.split) row.split = csv_.fields()[*columns_.split];
   }
 
-  /// Writes a row in the order that add_columns() expects.
+  /// Appends the values of `row` to rows_, in the order that add_columns() expects.
   void append(const Row& row) {
     const int64_t line = csv_.line();
     rows_.start_row(line);
@@ -198,7 +198,7 @@ class TableReader {
     rows_.finish_row();
   }
 
-  /// Returns the number in `column`; NaN for a missing number, which apply_table() replaces.
+  /// Returns the number in `column`. Returns NaN for a missing number that x_conversion() fills in.
   float feature(size_t column) const {
     const bool fills =
         missing_.kind == MissingRule::kMean || missing_.kind == MissingRule::kConstant;
@@ -220,7 +220,7 @@ class TableReader {
     if (missing_.kind == MissingRule::kDropRow) throw DroppedRow();
     const std::string lack =
         where + " has no value" + (field.empty() ? "" : " ('" + excerpt(field) + "')") + ": ";
-    if (missing_.kind == MissingRule::kDropTrainingRow) {
+    if (missing_.kind == MissingRule::kDroppedInTraining) {
       fail(lack +
            "training left such rows out; fill it in, or add missing=drop to leave this row "
            "out, or missing=NUMBER");
@@ -250,7 +250,8 @@ class TableReader {
     return missing_.kind == MissingRule::kMean || args_.get_flag("normalize", false);
   }
 
-  /// Returns the given table or an empty one, and records how the columns are read.
+  /// Returns a copy of the given table, or an empty table, with the columns, feeds and options of
+  /// this file.
   ColumnTable start_table() const {
     ColumnTable table = use_.start({"classes", "missing", "normalize", "unknown"});
     table.columns = names_of(columns_, names_);
@@ -261,7 +262,7 @@ class TableReader {
     return table;
   }
 
-  /// Learns the categories of all rows, and the moments of the training rows.
+  /// Stores the categories of all rows and the moments of the training rows in `table`.
   void learn(ColumnTable& table) {
     const std::vector<size_t> categorical = columns_.categorical();
     for (size_t i = 0; i < categorical.size(); ++i) {
@@ -274,7 +275,7 @@ class TableReader {
     }
   }
 
-  /// Returns a function that says whether a row trains. Rows are passed in order.
+  /// Returns a predicate for training rows. It must be called for each row, in order.
   std::function<bool(const std::byte*)> training_rows() const {
     if (!columns_.split) {
       return [uses = use_.split().uses(data_.samples), row = size_t{0}](const std::byte*) mutable {
@@ -289,8 +290,8 @@ class TableReader {
     };
   }
 
-  /// Calls `use`(i, value) for each number of x that is not missing in the training rows.
-  void for_each_number(const std::function<void(size_t, double)>& use) const {
+  /// Calls `use`(i, value) for each feature i of x in each training row. Skips missing values.
+  void for_each_training_feature(const std::function<void(size_t, double)>& use) const {
     const std::function<bool(const std::byte*)> trains = training_rows();
     data_.for_each_row([&](const std::byte* row) {
       if (!trains(row)) return;
@@ -307,7 +308,7 @@ class TableReader {
       int64_t count = 0;
     };
     std::vector<Sums> sums(columns_.x.size());
-    for_each_number([&](size_t i, double value) {
+    for_each_training_feature([&](size_t i, double value) {
       sums[i].sum += value;
       ++sums[i].count;
     });
@@ -317,7 +318,7 @@ class TableReader {
       }
       sums[i].mean = sums[i].sum / static_cast<double>(sums[i].count);
     }
-    for_each_number([&](size_t i, double value) {
+    for_each_training_feature([&](size_t i, double value) {
       sums[i].squares += (value - sums[i].mean) * (value - sums[i].mean);
     });
     std::vector<ColumnTable::Moments> moments;
@@ -330,7 +331,7 @@ class TableReader {
 
   std::string location(int64_t line) const { return ir::file_and_line(args_.path(), line); }
 
-  /// Byte offset in a row of the value of the split column, the last one.
+  /// Byte offset of the split column, the last column of a row.
   int64_t split_offset() const { return row_bytes() - static_cast<int64_t>(sizeof(int32_t)); }
 
   int64_t row_bytes() const {
@@ -363,12 +364,12 @@ class TableReader {
     }
     if (!columns_.split) return;
     const std::string& name = names_[*columns_.split];
-    ColumnTable values;  // a separate table: other data need not have these values
+    ColumnTable values;  // separate from `table`: other data may have other values
     values.classes[name] = categories_of(split_values_.texts());
     add_texts(name, name, split_values_, values);
   }
 
-  /// Adds the column of the next values in the rows, of `value_bytes` each.
+  /// Adds a column whose values in a row start at offset_ and have `value_bytes` bytes each.
   void add_column(Column type, int64_t value_bytes, Conversion convert) {
     const int64_t bytes = type.numel() * value_bytes;
     data_.columns.push_back(
@@ -376,7 +377,7 @@ class TableReader {
     offset_ += bytes;
   }
 
-  /// Adds the ids of the texts of column `name` of the file.
+  /// Adds an i64 column `column` with the ids of the texts in file column `name`.
   void add_texts(const std::string& column, const std::string& name, const DistinctTexts& texts,
                  const ColumnTable& table) {
     std::vector<int64_t> ids = use_.ids_of(texts.texts(), name, table, [&](size_t i) {
@@ -412,7 +413,7 @@ class TableReader {
     };
   }
 
-  static constexpr size_t kXOffset = sizeof(int64_t);  // after the line
+  static constexpr size_t kXOffset = sizeof(int64_t);  // x follows the line number in a row
 
   const TableUse& use_;
   const DataArgs& args_;
@@ -421,11 +422,11 @@ class TableReader {
   bool classes_;  // whether labels are class indices
   std::vector<std::string> names_;
   CsvColumns columns_;
-  std::vector<DistinctTexts> categories_;  // by categorical column
-  DistinctTexts split_values_;             // of the column of split=COLUMN
+  std::vector<DistinctTexts> categories_;  // one per categorical column
+  DistinctTexts split_values_;             // values of the column of split=COLUMN
   RowWriter rows_;
   RowTable data_;
-  int64_t offset_ = 0;  // of the next column that add_column() adds
+  int64_t offset_ = 0;  // byte offset in a row of the next column to add
 };
 
 SampleSourcePtr open_csv(const DataArgs& args) {

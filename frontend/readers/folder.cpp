@@ -48,7 +48,7 @@ class ImageFolder : public ImageFiles {
  public:
   explicit ImageFolder(const DataArgs& args) : root_(args.path()) {
     std::vector<std::string> names;
-    std::vector<size_t> ends;  // end of each class in paths_
+    std::vector<size_t> ends;  // end index of each class in paths_
     for (const std::string& name : sorted_entries(root_, true)) {
       const size_t before = paths_.size();
       append_images(root_, name, paths_);

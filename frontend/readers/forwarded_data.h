@@ -10,8 +10,8 @@
 
 namespace fluid {
 
-/// Samples that forward to other ones, `inner_`, except for reading them. `Base` is SampleSource or
-/// SampleStream, and `Inner` the class of the other samples.
+/// Forwards the members that describe the data to another source or stream, `inner_`. `Base` is
+/// SampleSource or SampleStream; `Inner` is the class of `inner_`.
 template <class Base, class Inner>
 class ForwardedData : public Base {
  public:
@@ -32,8 +32,8 @@ class ForwardedData : public Base {
   std::shared_ptr<Inner> inner_;
 };
 
-/// Base class of sources that wrap another source. Forwards all functions to the wrapped source
-/// but those that read samples, which derived classes implement.
+/// Base class of sources that wrap another SampleSource. Forwards the members that describe the
+/// data, and samples(). Derived classes implement read().
 class ForwardedSource : public ForwardedData<SampleSource, const SampleSource> {
  public:
   using ForwardedData::ForwardedData;

@@ -8,7 +8,7 @@
 namespace fluid {
 namespace {
 
-/// Opening the data fails after this number of damaged images at its start.
+/// Opening the data fails if its first kMaxDamagedFirst images are all damaged.
 constexpr int64_t kMaxDamagedFirst = 100;
 
 }  // namespace

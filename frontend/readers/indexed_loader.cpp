@@ -1,4 +1,4 @@
-// Batches of a SampleSource: worker threads read their rows.
+// BatchLoader for a SampleSource: worker threads read the rows of each batch.
 
 #include <algorithm>
 #include <atomic>
@@ -117,7 +117,7 @@ class IndexedLoader : public BatchLoader {
   void seek(const ReaderPosition& position) override {
     check_position(position);
     if (position == this->position()) {
-      if (position_in_epoch_ == end_of(epoch_)) next();  // which returns null
+      if (position_in_epoch_ == end_of(epoch_)) next();  // starts the next epoch
       return;
     }
     stop();
@@ -125,7 +125,7 @@ class IndexedLoader : public BatchLoader {
     epoch_ = seek_epoch_ = position.epoch + (is_end ? 1 : 0);
     position_in_epoch_ = is_end ? 0 : position.sample;
     seek_remainder_ = (samples_ - position_in_epoch_) % batch_;
-    // If a batch is the whole dataset, only the first batch after seek() can be smaller.
+    // Every epoch is one batch. After a seek(), this batch holds the rest of the epoch.
     if (single_batch_ && position_in_epoch_ > 0) {
       add_view(slots_[0], seek_remainder_, position_in_epoch_ + shard_of(seek_remainder_).first);
     }
@@ -180,19 +180,20 @@ class IndexedLoader : public BatchLoader {
   }
 
  private:
-  /// A buffer of a batch, and how far the workers have filled it. A mixed batch has one row more
-  /// than samples: row 0 is the sample before the first one.
+  /// A batch buffer and its fill state. For mixup and cutmix, an extra row 0 holds the sample that
+  /// precedes the shard in the global batch. The last sample of the global batch precedes the first
+  /// one.
   struct Slot {
     std::vector<Tensor> columns;
     std::vector<int64_t> samples;    // index in the source of each row
-    std::set<int64_t> replaced;      // rows that hold another sample, instead of a bad record
-    std::map<int64_t, Batch> views;  // of `columns`, by the size of the global batch
-    Batch rest;                      // without the replaced rows
-    int64_t epoch = 0, at = 0;       // of the global batch's first sample
+    std::set<int64_t> replaced;      // rows whose bad record was replaced by another sample
+    std::map<int64_t, Batch> views;  // size of the global batch -> view of `columns`
+    Batch rest;                      // result of leave_out_replaced()
+    int64_t epoch = 0, at = 0;       // start of the global batch: epoch, position in the epoch
     int64_t whole = 0;               // size of the global batch
     RankShard shard;                 // shard of this rank
     int64_t rows = 0;                // number of rows to read
-    int64_t claimed = 0, done = 0;   // numbers of rows that workers have begun, and finished
+    int64_t claimed = 0, done = 0;   // numbers of rows that workers have claimed and finished
     std::exception_ptr error;        // error of the first row that could not be read
     int64_t error_row = 0;
     bool is_filled() const { return done == rows; }
@@ -202,7 +203,7 @@ class IndexedLoader : public BatchLoader {
     return fluid::shard_of(samples, options_.rank, options_.world);
   }
 
-  /// Returns the number of samples in `epoch`, without a dropped last batch.
+  /// Returns the number of samples that are read in `epoch`. Excludes a dropped last batch.
   int64_t end_of(int64_t epoch) const {
     const bool drops_remainder = options_.drop_last && epoch == seek_epoch_;
     return samples_ - (drops_remainder ? seek_remainder_ : 0);
@@ -243,14 +244,15 @@ class IndexedLoader : public BatchLoader {
     }
   }
 
-  /// Makes the view of the global batches of `whole` samples, so that next() does not allocate.
+  /// Creates the view of a global batch of `whole` samples in advance, so that next() does not
+  /// allocate. `from`: first row of the view.
   void add_view(Slot& slot, int64_t whole, int64_t from) const {
     slot.views[whole] = batch_view(*source_, slot.columns, whole, from, options_);
   }
 
   static size_t order_index(int64_t epoch) { return static_cast<size_t>(epoch) % kBatchSlots; }
 
-  /// Opens the next batch for the workers. Needs a free slot, and the lock.
+  /// Opens the next batch for the workers. Requires a free slot. The caller holds mutex_.
   void open_batch() {
     if (next_at_ == end_of(next_epoch_)) {
       next_at_ = 0;
@@ -272,8 +274,8 @@ class IndexedLoader : public BatchLoader {
     if (slot.is_filled()) ready_.notify_all();
   }
 
-  /// Returns the slot with rows that no worker has begun. Opens batches as slots become free, and
-  /// waits while there is no such slot. Returns null when stop() was called.
+  /// Returns a slot with rows that no worker has claimed. Opens the next batch if a slot is free,
+  /// and waits otherwise. Returns null when stop() was called.
   Slot* wait_for_rows(std::unique_lock<std::mutex>& lock) {
     for (;;) {
       if (stopping_) return nullptr;
@@ -311,7 +313,7 @@ class IndexedLoader : public BatchLoader {
     }
   }
 
-  /// Mixes a batch whose rows have been read.
+  /// Applies mixup or cutmix to a slot whose rows have been read.
   void mix(Slot& slot, std::vector<std::byte*>& to) {
     for (size_t c = 0; c < to.size(); ++c) {
       to[c] = static_cast<std::byte*>(slot.columns[c].data());
@@ -347,8 +349,8 @@ class IndexedLoader : public BatchLoader {
     }
   }
 
-  /// Moves the other rows of `slot` to the place of the replaced ones. Returns `batch`, the view of
-  /// all rows, without the replaced ones.
+  /// Removes the replaced rows from `slot` by moving the remaining rows up. Returns a view of the
+  /// remaining rows. `batch`: the view of all rows.
   const Batch* leave_out_replaced(Slot& slot, const Batch& batch) {
     int64_t kept = lead_;
     for (int64_t row = lead_; row < slot.rows; ++row) {
@@ -397,7 +399,7 @@ class IndexedLoader : public BatchLoader {
   ReaderOptions options_;
   int64_t samples_ = 0;
   std::vector<int64_t> sample_bytes_;  // bytes per sample of each column
-  int64_t lead_ = 0;                   // rows before the samples of a batch; see Slot
+  int64_t lead_ = 0;                   // number of extra rows before the shard; see Slot
   int64_t batch_ = 0;                  // number of samples in a full global batch
   int64_t last_batch_ = 0;             // size of the last batch of an epoch; 0: full
   int64_t seek_epoch_ = 0;             // epoch to which seek() moved
@@ -408,14 +410,14 @@ class IndexedLoader : public BatchLoader {
   bool single_batch_ = false;                // whether every batch is a view of the whole dataset
 
   Slot slots_[kBatchSlots];
-  SampleOrder orders_[kBatchSlots];  // orders of the epochs of open batches, by order_index()
+  SampleOrder orders_[kBatchSlots];  // order_index(epoch) -> sample order of the epoch
 
   std::vector<std::thread> threads_;
   mutable std::mutex mutex_;
   std::condition_variable free_, ready_;
-  int64_t next_epoch_ = 0, next_at_ = 0;  // start of the batch to open next
+  int64_t next_epoch_ = 0, next_at_ = 0;  // epoch and position of the next batch to open
   int64_t opened_ = 0;                    // number of batches opened since start()
-  int64_t released_ = 0;  // number of batches that next() has released since start()
+  int64_t released_ = 0;  // number of batches whose slots next() has freed since start()
   bool in_use_ = false, stopping_ = false;
   std::set<int64_t> bad_samples_;
   std::string first_error_;

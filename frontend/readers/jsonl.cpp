@@ -22,18 +22,18 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kJsonlKind = "jsonl";
-constexpr const char* kColumns = "columns";  ///< option, and entry of ColumnTable::columns
+constexpr const char* kColumns = "columns";  ///< option name, and key in ColumnTable::columns
 constexpr size_t kMaxDepth = 8;              ///< maximum nesting of arrays
-constexpr double kMaxInteger = 0x1p53 - 1;   ///< integers up to this one are exact in a double
+constexpr double kMaxInteger = 0x1p53 - 1;   ///< a double is exact for integers up to this
 
-/// The values of a key in all lines. A row of the RowWriter holds the number of the text, f64
-/// numbers, or f32 numbers if the first line has a number that is no integer.
+/// The values of one key in all lines. A row holds the index of a text in `texts`, or numbers. The
+/// numbers are f32 if the first line has a non-integer, else f64.
 struct KeyValues {
   std::string key;
   std::vector<int64_t> shape = {};  // shape of one sample
   DistinctTexts texts = {};
   bool holds_text = false, is_integer = true;
-  bool is_f32 = false;  // type of the numbers in the rows
+  bool is_f32 = false;  // whether the rows hold f32 numbers instead of f64
 
   int64_t row_bytes() const {
     if (holds_text) return sizeof(int32_t);
@@ -79,7 +79,7 @@ class JsonLines {
     throw UserError(ir::file_and_line(args_.path(), lines_.number()) + ": " + message);
   }
 
-  /// Returns the values in `line` of the keys of the first line, or of option columns.
+  /// Parses a line. Returns one value for each of keys_. Chooses keys_ if it is empty.
   std::vector<LineValue> values_of(std::string_view line) {
     const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!object.is_object()) fail("not a JSON object");
@@ -107,7 +107,7 @@ class JsonLines {
         keys.push_back({.key = std::move(key)});
     } else if (use_.given() != nullptr && use_.given()->columns.contains(kColumns)) {
       for (const std::string& key : use_.given()->columns.at(kColumns)) {
-        if (first.contains(key)) keys.push_back({.key = key});  // data to predict has no labels
+        if (first.contains(key)) keys.push_back({.key = key});  // data for prediction has no labels
       }
     } else {
       for (const auto& [key, value] : first.items()) keys.push_back({.key = key});
@@ -151,7 +151,7 @@ class JsonLines {
     }
   }
 
-  /// Writes the values of a line, by key, as a row.
+  /// Appends a row that holds the values of a line, one for each of keys_.
   void append(const std::vector<LineValue>& values) {
     const bool is_first = rows_.rows() == 0;
     rows_.start_row(lines_.number());
@@ -178,7 +178,7 @@ class JsonLines {
     data_.rows = rows_.release();
     ColumnTable table = use_.start({"unknown"});
     if (use_.given() == nullptr) table.columns[kColumns] = kept_keys();
-    data_.row_bytes = sizeof(int64_t);  // the line
+    data_.row_bytes = sizeof(int64_t);  // a row starts with its line number
     for (KeyValues& key : keys_) {
       if (data_.samples == 0) break;
       RowColumn column{.type = {key.key, DType::i64, key.shape}, .offset = data_.row_bytes};
@@ -199,7 +199,7 @@ class JsonLines {
     return make_source(std::move(data_));
   }
 
-  /// Returns the conversion of `count` f64 numbers.
+  /// Returns a Conversion of `count` numbers from f64 to `Value`.
   template <class Value>
   static Conversion conversion(int64_t count) {
     return [count](const std::byte* from, std::byte* to) {
@@ -210,7 +210,7 @@ class JsonLines {
     };
   }
 
-  /// The keys of the data, without the column of the split.
+  /// Returns keys_ without the key of the split column.
   std::vector<std::string> kept_keys() const {
     std::vector<std::string> keys;
     for (const KeyValues& key : keys_) {
@@ -219,10 +219,12 @@ class JsonLines {
     return keys;
   }
 
-  /// Makes `column` the ids of the categories of a key, which `table` gives or learns.
+  /// Converts the texts of `key` to category ids in `column`. Adds the categories to `table` if no
+  /// table was given.
   void add_categories(const KeyValues& key, ColumnTable& table, RowColumn& column) const {
     const bool is_split = key.key == split_key_;
-    // A separate table for the split column: other data need not have these values.
+    // Does not store the categories of the split column in `table`: other data may hold other
+    // values in this column.
     ColumnTable values;
     ColumnTable& used = is_split ? values : table;
     if (!used.classes.contains(key.key)) {

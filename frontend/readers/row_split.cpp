@@ -28,7 +28,7 @@ std::string float_text(float value) {
 /// 2...
 constexpr uint64_t kSplitStream = 0x73706c6974;
 
-const std::vector<std::string> kParts = {"train", "val", "test"};
+const std::vector<std::string> kSplits = {"train", "val", "test"};
 
 double fraction_in(const std::string& text, const DataArgs& args) {
   const double fraction = parse_number<double>(text).value_or(0);
@@ -38,29 +38,30 @@ double fraction_in(const std::string& text, const DataArgs& args) {
   return fraction;
 }
 
-/// Selects `held` of `rows` rows by a Fisher-Yates shuffle, for validation.
-std::vector<RowUse> hold_out(int64_t rows, int64_t held, uint64_t seed) {
+/// Assigns `held_out` random rows to validation, and the others to training. Shuffles by
+/// Fisher-Yates.
+std::vector<RowUse> hold_out(int64_t rows, int64_t held_out, uint64_t seed) {
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), int64_t{0});
   SplitMix64 random(seed, kSplitStream);
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   std::vector<RowUse> uses(order.size(), RowUse::train);
-  for (int64_t i = 0; i < held; ++i) {
+  for (int64_t i = 0; i < held_out; ++i) {
     uses[static_cast<size_t>(order[static_cast<size_t>(i)])] = RowUse::validation;
   }
   return uses;
 }
 
-/// Returns the use of the rows that the split `part` reads.
-RowUse use_of_part(const std::string& part, const DataArgs& args) {
-  if (std::ranges::find(kParts, part) == kParts.end()) {
-    args.fail("split '" + part + "' must be train, val or test" + did_you_mean(part, kParts));
+/// Returns the split called `name`. Throws UserError unless `name` is train, val or test.
+RowUse split_named(const std::string& name, const DataArgs& args) {
+  if (std::ranges::find(kSplits, name) == kSplits.end()) {
+    args.fail("split '" + name + "' must be train, val or test" + did_you_mean(name, kSplits));
   }
-  return part == "train" ? RowUse::train : part == "val" ? RowUse::validation : RowUse::test;
+  return name == "train" ? RowUse::train : name == "val" ? RowUse::validation : RowUse::test;
 }
 
-/// Returns the use that a value of a split column names; nullopt if it names none.
-std::optional<RowUse> named_use(const std::string& value) {
+/// Returns the split that a value of a split column stands for; nullopt if it is not a split name.
+std::optional<RowUse> split_of_value(const std::string& value) {
   static const std::map<std::string, RowUse> kNames = {
       {"train", RowUse::train},         {"training", RowUse::train},
       {"val", RowUse::validation},      {"valid", RowUse::validation},
@@ -71,7 +72,7 @@ std::optional<RowUse> named_use(const std::string& value) {
   return found == kNames.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// Whether two values of a column are equal, as texts, as numbers or as truth values.
+/// Whether two values of a column are equal: as text, as numbers or as bools.
 bool equal_values(const std::string& a, const std::string& b) {
   if (a == b) return true;
   const auto number = [](const std::string& text) {
@@ -84,11 +85,11 @@ bool equal_values(const std::string& a, const std::string& b) {
   return left && right && *left == *right;
 }
 
-/// The values of a column as texts.
+/// The values of a column, converted to text.
 struct ColumnValues {
-  std::vector<std::string> distinct;   // in the order of their first samples
-  std::vector<int64_t> first_samples;  // by index in `distinct`
-  std::vector<int32_t> of_sample;      // index in `distinct`
+  std::vector<std::string> distinct;   // in order of first occurrence
+  std::vector<int64_t> first_samples;  // first sample with each value of `distinct`
+  std::vector<int32_t> of_sample;      // index in `distinct` of each sample's value
 };
 
 ColumnValues column_values(const SampleSource& data, size_t column, const DataArgs& args) {
@@ -125,17 +126,17 @@ ColumnValues column_values(const SampleSource& data, size_t column, const DataAr
 
 RowSplit::RowSplit(const DataArgs& args, bool has_splits) : args_(args), val_(args.find("val")) {
   const std::string* split = args.find("split");
-  const bool names_part = split == nullptr || std::ranges::find(kParts, *split) != kParts.end();
-  uses_column_ = !has_splits && !names_part;
+  const bool names_split = split == nullptr || std::ranges::find(kSplits, *split) != kSplits.end();
+  uses_column_ = !has_splits && !names_split;
   trains_ = (uses_column_ ? args.default_split() : args.split()) == "train";
-  if (val_ != nullptr && !names_part) {
-    const std::string near = did_you_mean(*split, kParts);
+  if (val_ != nullptr && !names_split) {
+    const std::string near = did_you_mean(*split, kSplits);
     args.fail("options val and split=" + *split + " both split the rows" +
               (near.empty() ? ": give one of them" : near));
   }
   if (val_ != nullptr) fraction_in(*val_, args);
   if (val_ != nullptr || uses_column_) {
-    part_ = use_of_part(uses_column_ ? args.default_split() : args.split(), args);
+    selected_ = split_named(uses_column_ ? args.default_split() : args.split(), args);
   }
   if (val_ != nullptr) return;
   if (args.find("seed") != nullptr) {
@@ -163,7 +164,7 @@ std::string RowSplit::column(const std::vector<std::string>& names) const {
     if (std::ranges::find(names, before) != names.end()) return before;
   }
   std::vector<std::string> known = names;
-  known.insert(known.end(), kParts.begin(), kParts.end());
+  known.insert(known.end(), kSplits.begin(), kSplits.end());
   args_.fail("option split=" + text + ": no column '" + name + "'" + did_you_mean(name, known));
 }
 
@@ -192,7 +193,7 @@ std::vector<RowUse> RowSplit::uses(const std::string& column,
                did_you_mean(value, std::vector<std::string>(sorted.begin(), sorted.end())));
   }
   for (size_t i = 0; i < values.size(); ++i) {
-    const std::optional<RowUse> use = named_use(values[i]);
+    const std::optional<RowUse> use = split_of_value(values[i]);
     if (use) {
       uses.push_back(*use);
       continue;
@@ -213,9 +214,9 @@ std::vector<int64_t> RowSplit::rows_to_read(const std::vector<RowUse>& uses) con
     }
     return rows;
   };
-  std::vector<int64_t> rows = rows_for(part_);
+  std::vector<int64_t> rows = rows_for(selected_);
   if (rows.empty() && !trains()) {
-    rows = rows_for(part_ == RowUse::test ? RowUse::validation : RowUse::test);
+    rows = rows_for(selected_ == RowUse::test ? RowUse::validation : RowUse::test);
   }
   if (rows.empty() && uses_column_) {
     args_.fail("option split=" + column_text() + " leaves no row for " +

@@ -23,7 +23,7 @@ void copy_row(const RowTable& table, const std::byte* row, std::span<std::byte* 
   }
 }
 
-/// Reads each row from its file.
+/// A source that reads each sample from the temporary file of a RowTable.
 class RowTableSource : public SampleSource {
  public:
   explicit RowTableSource(RowTable table) : table_(std::move(table)) {
@@ -57,7 +57,7 @@ class RowTableSource : public SampleSource {
   std::vector<Column> columns_;
 };
 
-/// Reads all rows.
+/// Loads all rows into memory.
 Dataset load(const RowTable& table) {
   Dataset data;
   data.source = table.source;

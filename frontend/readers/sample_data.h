@@ -32,8 +32,8 @@ struct Draw {
   int64_t epoch = 0;
 };
 
-/// The samples of a Reader: their columns, and where each comes from. A SampleSource reads them by
-/// index, a SampleStream in order. The members here do not change after construction, and may be
+/// The samples of a Reader: their columns and origin. A SampleSource reads samples by index, a
+/// SampleStream in order. The members of this class do not change after construction, and may be
 /// called by several threads at once.
 class SampleData {
  public:
@@ -41,7 +41,7 @@ class SampleData {
 
   virtual const std::vector<Column>& columns() const = 0;
   virtual std::string name() const = 0;  ///< file or data SPEC of the samples
-  /// Index of `sample` in the data name(), before any split or selection.
+  /// Index of `sample` in the original data, before any split or selection.
   virtual int64_t row(int64_t sample) const { return sample; }
   /// Returns text that locates a sample: "t.csv:7", "'cats/1.jpg'".
   virtual std::string location(int64_t sample) const;
@@ -50,9 +50,9 @@ class SampleData {
   virtual std::string find_location(const std::string& column, int64_t value) const;
   /// Class names for the integer labels in column `column`; empty: unknown.
   virtual std::vector<std::string> classes(const std::string& column) const;
-  /// The table learned from the columns, or the table by which they are read; null: none.
+  /// The ColumnTable that was learned from the columns or applied to them; null: none.
   virtual ColumnTablePtr table() const { return nullptr; }
-  /// Records left out when the data was opened.
+  /// Records that were skipped when the data was opened.
   virtual SkippedRecords skipped() const { return {}; }
   virtual int64_t resident_bytes() const { return 0; }  ///< size in bytes of data in memory
   /// The transform of whole batches; null: none. Reader applies it to the batches.
@@ -69,7 +69,7 @@ std::vector<Tensor> sample_buffers(const std::vector<Column>& columns, int64_t s
 /// Returns the addresses of sample `sample` in `buffers`, which sample_buffers() returned.
 std::vector<std::byte*> rows_at(std::vector<Tensor>& buffers, int64_t sample);
 
-/// A column to keep: its index in the data, and its new name.
+/// A column that select_columns() keeps: its index in the source, and its new name.
 struct KeptColumn {
   size_t index = 0;
   std::string name;

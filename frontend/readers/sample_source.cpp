@@ -71,7 +71,7 @@ class DatasetSource : public SampleSource {
   std::vector<size_t> bytes_;  // bytes per sample of each column
 };
 
-/// Some samples of a source.
+/// A subset of the samples of a source.
 class SelectedSource : public ForwardedSource {
  public:
   SelectedSource(SampleSourcePtr inner, std::vector<int64_t> samples)
@@ -111,7 +111,7 @@ class FirstSource : public ForwardedSource {
   int64_t n_;
 };
 
-/// Some columns of a source, renamed.
+/// A subset of the columns of a source, with new names.
 class ColumnsSource : public ForwardedSource, public BatchMix {
  public:
   ColumnsSource(SampleSourcePtr inner, std::vector<KeptColumn> kept)
@@ -145,7 +145,8 @@ class ColumnsSource : public ForwardedSource, public BatchMix {
   }
 
  private:
-  /// Returns the buffers of the inner source's columns, null for those that are not kept.
+  /// Returns one buffer for each column of the inner source; null for a column that is not in
+  /// kept_.
   std::vector<std::byte*> all_columns(std::span<std::byte* const> kept) const {
     std::vector<std::byte*> all(inner_->columns().size(), nullptr);
     for (size_t c = 0; c < kept.size(); ++c) all[kept_[c].index] = kept[c];

@@ -52,7 +52,7 @@ class ShuffledStream : public ForwardedStream {
     for (const Column& column : columns()) sample += column.bytes();
     return inner_->resident_bytes() + capacity_ * sample;
   }
-  /// Names no position: the shuffle does not keep the positions of samples in the stream.
+  /// Returns no position, because the shuffle does not record the positions of samples.
   std::string location(int64_t) const override { return "a sample of '" + name() + "'"; }
 
   void open(const StreamPass& pass) override {
@@ -94,7 +94,7 @@ class ShuffledStream : public ForwardedStream {
   SplitMix64 random_{0};
 };
 
-/// The newest sample of a stream, as a source. Its index is the position in the pass.
+/// A SampleSource that holds the sample last read from a stream.
 class NewestSample : public ForwardedData<SampleSource, SampleStream> {
  public:
   NewestSample(SampleStreamPtr stream, const StreamPass& first)

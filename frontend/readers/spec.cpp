@@ -109,8 +109,8 @@ void rename_columns(DataSource& data, std::map<std::string, std::string> renames
       [&](SampleSourcePtr source) { return select_columns(std::move(source), std::move(kept)); });
 }
 
-/// Throws UserError for an option that needs samples with an index, and for a shuffle without a
-/// buffer.
+/// Throws UserError for options that a stream does not support: those of RowSplit, and shuffle
+/// without shuffle_buffer.
 void check_stream_options(const DataArgs& args) {
   for (const std::string& option : RowSplit::options()) {
     if (args.find(option) == nullptr) continue;
@@ -123,7 +123,7 @@ void check_stream_options(const DataArgs& args) {
   }
 }
 
-/// Sets the name of data in memory to its SPEC.
+/// Returns in-memory data with the name `name`.
 SampleSourcePtr name_source(SampleSourcePtr source, std::string name) {
   const Dataset* data = source->in_memory();
   if (data == nullptr) throw InternalError("data on disk has no name");
@@ -150,7 +150,8 @@ SampleStreamPtr open_stream(const DataKind& kind, const DataArgs& args, int64_t 
   return limit > 0 ? first_samples(std::move(stream), limit) : stream;
 }
 
-/// Opens the samples of the split that the options name. `name`: name for data that has none.
+/// Opens the split that the options select. With option val, opens the training split, from which
+/// select_rows() holds out rows. Data without a name gets the name `name`.
 SampleSourcePtr open_source(const DataKind& kind, const DataArgs& args, std::string name) {
   const bool has_splits = contains(kind.options, "split");
   const bool holds_out = has_splits && args.find("val") != nullptr;
@@ -158,7 +159,7 @@ SampleSourcePtr open_source(const DataKind& kind, const DataArgs& args, std::str
   return source->name().empty() ? name_source(std::move(source), std::move(name)) : source;
 }
 
-/// Keeps the rows of the split that the options name, at most `limit` of them; -1: no limit.
+/// Keeps only the rows of the split that the options select, at most `limit` rows; -1: no limit.
 void select_rows(DataSource& data, const DataKind& kind, const DataArgs& args, int64_t limit) {
   if (kind.splits_rows) {
     SplitSource rows = split_rows(std::move(data.source), args, contains(kind.options, "split"));
@@ -293,7 +294,7 @@ DataSource open_data(const std::string& spec, const std::string& split,
     }
   }
   const bool has_splits = contains(kind.options, "split");
-  // Formats with splits hold out no validation rows by default: the test split validates.
+  // If the format has its own splits, validation uses the test split by default.
   const std::string default_split = has_splits && split == "val" ? "test" : split;
   const bool split_by_default = has_splits && given.emplace("split", default_split).second;
   const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given,

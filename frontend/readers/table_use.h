@@ -12,47 +12,48 @@
 namespace fluid {
 
 /// The ColumnTable that a reader applies to its columns, or learns from them. Applies the table of
-/// the option table=FILE, else DataArgs::training_table(). Learns a table if there is none, and
-/// with table=none.
+/// the option table=FILE, else DataArgs::training_table(). If neither exists, or with table=none,
+/// learns the table from the data.
 class TableUse {
  public:
-  /// Names of the options that a TableUse reads: table, unknown.
+  /// Returns the names of the options that a TableUse reads.
   static const std::vector<std::string>& options();
 
-  /// `kind`: the kind of the data. `has_splits`: whether the kind has splits of its own. Throws
-  /// UserError for a table of another kind in FILE, and if FILE does not exist and the data has no
-  /// training rows to learn from.
+  /// `kind`: name of the DataKind. `has_splits`: whether the kind has its own splits. Throws
+  /// UserError if FILE holds the table of another kind of data. Also throws UserError if FILE does
+  /// not exist and the data has no training rows from which to learn a table.
   TableUse(const DataArgs& args, const std::string& kind, bool has_splits = false);
   TableUse(const TableUse&) = delete;
 
-  const ColumnTable* given() const { return given_.get(); }  ///< null: the columns are learned
-  /// The options of the SPEC; for those that are not given, the options of the given table.
+  const ColumnTable* given() const { return given_.get(); }  ///< null: the table must be learned
+  /// The options of the SPEC. The given table provides options that the SPEC lacks.
   const DataArgs& args() const { return args_; }
   const RowSplit& split() const { return split_; }
-  /// Whether the SPEC does not give the option `name`, and the given table does.
+  /// Whether the value of option `name` comes from the given table.
   bool takes_from_table(const std::string& name) const;
 
-  /// Returns a copy of the given table, or an empty one, without feeds. Sets its kind. Its options
-  /// are those of `options` that are given.
+  /// Returns the initial table: a copy of the given table, or an empty one. Sets its kind, clears
+  /// its feeds, and copies the options named in `options` from args().
   ColumnTable start(const std::vector<std::string>& options) const;
-  /// Returns `table` for SampleData::table(). If it was learned from data opened to train, writes
-  /// it to the FILE of option table=FILE.
+  /// Returns `table` as a shared pointer. Also writes it to the FILE of option table=FILE, if it
+  /// was learned from data that is opened for training.
   ColumnTablePtr keep(ColumnTable table) const;
 
-  /// Returns the ids of `values`, the values of `column`, by the categories in `table`. With the
-  /// option unknown=1, a value without a category gets the next id. Otherwise throws UserError,
-  /// whose message begins with `subject`(i), the place of values[i].
+  /// Returns the category id of each of `values`. `table` holds the categories of `column`. With
+  /// the option unknown=1, a value without a category gets the next id. Otherwise throws UserError.
+  /// Its message begins with `subject`(i), which describes the location of values[i].
   std::vector<int64_t> ids_of(const std::vector<std::string>& values, const std::string& column,
                               const ColumnTable& table,
                               const std::function<std::string(size_t)>& subject) const;
 
-  /// Throws UserError: the given table lacks `column`, or data about it that the options need.
+  /// Throws UserError. The message says that the given table does not describe `column` as the
+  /// options require.
   [[noreturn]] void fail_without_column(const std::string& column) const;
 
  private:
   std::string kind_;
   ColumnTablePtr given_;
-  DataArgs spec_, args_;  ///< without and with the options of the table
+  DataArgs spec_, args_;  ///< spec_: options of the SPEC; args_: also of the table
   RowSplit split_;
 };
 

@@ -9,8 +9,8 @@ namespace {
 Expr is(const Expr& a, const Expr& b) { return scalar::compare(ScalarOp::eq, a, b); }
 
 /// Whether `tap`, which reads `element`, is the first tap of its window inside the input, along one
-/// axis. If all elements of a window are -inf, max pooling records tap 0, which may be in the
-/// padding. The gradient then goes to the first tap inside the input.
+/// axis. If all elements of a window are -inf, max pooling returns the index of tap 0, which may be
+/// in the padding. The gradient then goes to the first tap inside the input.
 Expr first_inside(const WindowAxis& axis, const Expr& element, const Expr& tap) {
   return scalar::logical_or(is(tap, Expr::index(0)),
                             scalar::compare(ScalarOp::lt, element, Expr::index(axis.dilation)));

@@ -6,8 +6,9 @@ namespace fluid {
 
 /// The windows of a max pooling along one axis.
 struct PositionAxis {
-  Value begin;       ///< f64 [O]: index of the element that tap 0 of each window reads
-  int64_t taps = 1;  ///< extent of this axis in argmax indices (row-major indices of taps)
+  Value begin;  ///< f64 [O]: index of the element that tap 0 of each window reads
+  /// Number of taps along this axis. An argmax index is a row-major index of taps.
+  int64_t taps = 1;
   int64_t dilation = 1;
   bool padded = false;  ///< whether tap 0 may be in the padding
 };
@@ -17,7 +18,7 @@ struct PositionAxis {
 /// -inf, reads the first tap inside of x, or returns 0 if no tap is inside.
 Value elements_at_positions(Value x, Value position, const std::vector<PositionAxis>& axes);
 
-/// The numbers scale * i + offset for i < count, in the graph of `like`: f64 [count].
+/// Returns an f64 tensor [count] of the numbers scale * i + offset, in the graph of `like`.
 Value window_numbers(Value like, int64_t count, double scale, double offset = 0);
 
 }  // namespace fluid

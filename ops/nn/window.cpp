@@ -9,7 +9,8 @@ using List = std::vector<int64_t>;
 
 int64_t pick(const List& list, size_t axis) { return list.size() == 1 ? list[0] : list[axis]; }
 
-/// Throws UserError unless all elements of attribute `name` lie between `least` and kMaxWindow.
+/// Throws UserError unless all elements of `list`, the value of attribute `name`, lie between
+/// `least` and kMaxWindow.
 void require_between(const InferCtx& c, std::string_view name, const List& list, int64_t least) {
   for (const int64_t n : list) {
     c.require(n >= least && n <= kMaxWindow,

@@ -4,7 +4,7 @@ namespace fluid {
 namespace {
 
 struct Phase {
-  double last;  ///< last update of the phase
+  double last;  ///< number of the last update of the phase
   double from, to;
 };
 
