@@ -302,25 +302,25 @@ llvm::AllocaInst* KernelEmitter::create_array_alloca(llvm::Type* element, int64_
   return at_entry.CreateAlloca(type);
 }
 
-void KernelEmitter::emit(const kir::Acc& acc) {
+void KernelEmitter::emit(const kir::Accumulator& acc) {
   int64_t count = 1;
   for (int64_t d : acc.dims) count *= d;
   const bool varying = lanes_ > 1 && (acc.per_lane || vector_);
   auto shape = [&](llvm::Type* type) -> llvm::Type* {
     return varying ? llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes_)) : type;
   };
-  AccBinding binding{&acc, nullptr, nullptr, shape(scalar_type(acc.dtype)), varying};
+  AccumulatorBinding binding{&acc, nullptr, nullptr, shape(scalar_type(acc.dtype)), varying};
   binding.value = create_array_alloca(binding.type, count);
   llvm::Value* start = identity(acc.dtype, acc.combine);
-  llvm::Type* position_type = shape(b_.getInt64Ty());
-  if (acc.combine == Combine::argmax) binding.position = create_array_alloca(position_type, count);
+  llvm::Type* index_type = shape(b_.getInt64Ty());
+  if (acc.combine == Combine::argmax) binding.argmax_index = create_array_alloca(index_type, count);
   auto reset = [&](llvm::Value* i) {
     auto slot = [&](llvm::AllocaInst* memory) {
       return b_.CreateInBoundsGEP(memory->getAllocatedType(), memory, {b_.getInt64(0), i});
     };
     b_.CreateStore(varying ? splat(start) : start, slot(binding.value));
-    if (binding.position) {
-      b_.CreateStore(llvm::Constant::getNullValue(position_type), slot(binding.position));
+    if (binding.argmax_index) {
+      b_.CreateStore(llvm::Constant::getNullValue(index_type), slot(binding.argmax_index));
     }
   };
   // Initializes a large array of accumulators in a loop, because LLVM does not analyse an alloca
@@ -334,14 +334,14 @@ void KernelEmitter::emit(const kir::Acc& acc) {
   accs_[acc.id] = binding;
 }
 
-const KernelEmitter::AccBinding& KernelEmitter::find_accumulator(int64_t id) const {
+const KernelEmitter::AccumulatorBinding& KernelEmitter::find_accumulator(int64_t id) const {
   auto found = accs_.find(id);
   check(found != accs_.end(), "kernel " + kernel_.name + ": accumulator is not declared");
   return found->second;
 }
 
-llvm::Value* KernelEmitter::acc_address(const AccBinding& acc, const std::vector<Expr>& index,
-                                        bool want_position) {
+llvm::Value* KernelEmitter::acc_address(const AccumulatorBinding& acc, const std::vector<Expr>& index,
+                                        bool want_index) {
   check(index.size() == acc.decl->dims.size(),
         "kernel " + kernel_.name + ": an accumulator's index has the wrong rank");
   // Adds the constant terms of the index last, so that alias analysis can tell the accumulators of
@@ -358,7 +358,7 @@ llvm::Value* KernelEmitter::acc_address(const AccBinding& acc, const std::vector
     }
     stride *= static_cast<uint64_t>(acc.decl->dims[d]);
   }
-  llvm::AllocaInst* memory = want_position ? acc.position : acc.value;
+  llvm::AllocaInst* memory = want_index ? acc.argmax_index : acc.value;
   llvm::Type* type = memory->getAllocatedType()->getArrayElementType();
   llvm::Value* base = b_.CreateInBoundsGEP(type, memory, moving);
   return b_.CreateConstInBoundsGEP1_64(type, base, fixed_part);
@@ -394,8 +394,8 @@ llvm::Value* KernelEmitter::emit_combine(Combine kind, DType dtype, llvm::Value*
   }
 }
 
-llvm::Value* KernelEmitter::argmax_improves(DType dtype, llvm::Value* value, llvm::Value* position,
-                                            llvm::Value* best, llvm::Value* best_position) {
+llvm::Value* KernelEmitter::argmax_improves(DType dtype, llvm::Value* value, llvm::Value* argmax_index,
+                                            llvm::Value* best, llvm::Value* best_index) {
   llvm::Value* above = emit_compare(ScalarOp::gt, dtype, value, best);
   llvm::Value* level = emit_compare(ScalarOp::eq, dtype, value, best);
   if (is_float(dtype)) {
@@ -404,7 +404,7 @@ llvm::Value* KernelEmitter::argmax_improves(DType dtype, llvm::Value* value, llv
     above = b_.CreateOr(above, b_.CreateAnd(is_nan, b_.CreateNot(best_is_nan)));
     level = b_.CreateOr(level, b_.CreateAnd(is_nan, best_is_nan));
   }
-  llvm::Value* earlier = b_.CreateICmpSLT(position, best_position);
+  llvm::Value* earlier = b_.CreateICmpSLT(argmax_index, best_index);
   return b_.CreateOr(above, b_.CreateAnd(level, earlier));
 }
 
@@ -416,7 +416,7 @@ void KernelEmitter::store_accumulator(llvm::Value* value, llvm::Value* address) 
 }
 
 void KernelEmitter::emit(const kir::Accumulate& statement) {
-  const AccBinding& acc = find_accumulator(statement.acc);
+  const AccumulatorBinding& acc = find_accumulator(statement.accumulator_id);
   const Combine kind = acc.decl->combine;
   const DType dtype = acc.decl->dtype;
   check(acc.varying == (vector_ && lanes_ > 1) &&
@@ -429,14 +429,14 @@ void KernelEmitter::emit(const kir::Accumulate& statement) {
   llvm::Value* mask = acc.varying ? vector_->mask : nullptr;
   if (kind == Combine::argmax) {
     llvm::Value* value = emit_expr(statement.value);
-    llvm::Value* position = emit_expr(statement.position);
-    llvm::Value* position_address = acc_address(acc, statement.index, true);
-    if (acc.varying) value = splat(value), position = splat(position);
-    llvm::Value* old_position = b_.CreateLoad(position->getType(), position_address);
+    llvm::Value* argmax_index = emit_expr(statement.argmax_index);
+    llvm::Value* index_address = acc_address(acc, statement.index, true);
+    if (acc.varying) value = splat(value), argmax_index = splat(argmax_index);
+    llvm::Value* old_index = b_.CreateLoad(argmax_index->getType(), index_address);
     llvm::Value* better =
-        and_masks(argmax_improves(dtype, value, position, old, old_position), mask);
+        and_masks(argmax_improves(dtype, value, argmax_index, old, old_index), mask);
     store_accumulator(b_.CreateSelect(better, value, old), address);
-    store_accumulator(b_.CreateSelect(better, position, old_position), position_address);
+    store_accumulator(b_.CreateSelect(better, argmax_index, old_index), index_address);
     return;
   }
   llvm::Value* result = nullptr;

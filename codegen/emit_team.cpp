@@ -78,9 +78,9 @@ void KernelEmitter::emit_team_vector_loop(const kir::For& loop, llvm::Value* beg
 }
 
 void KernelEmitter::reduce_over_team(Combine kind, DType dtype, llvm::Value*& value,
-                                     llvm::Value*& position) {
+                                     llvm::Value*& argmax_index) {
   check(!in_team_loop_, "kernel " + kernel_.name + ": a total is asked for within a vector loop");
-  emit_butterfly_reduction(std::min(team_, kWarp), kind, dtype, value, position);
+  emit_butterfly_reduction(std::min(team_, kWarp), kind, dtype, value, argmax_index);
   if (team_ <= kWarp) return;
   // Each warp writes its total to shared memory. Then every warp combines all totals in the same
   // order.
@@ -89,30 +89,30 @@ void KernelEmitter::reduce_over_team(Combine kind, DType dtype, llvm::Value*& va
   llvm::Value* rank = threads_->thread_rank();
   llvm::Value* lane = b_.CreateAnd(rank, b_.getInt64(kWarp - 1));
   llvm::Value* warp = b_.CreateUDiv(rank, b_.getInt64(kWarp));
-  auto of_position = [&](llvm::Value* i) { return b_.CreateAdd(i, b_.getInt64(kWarp)); };
+  auto of_argmax_index = [&](llvm::Value* i) { return b_.CreateAdd(i, b_.getInt64(kWarp)); };
   emit_in_one_thread(b_.CreateICmpEQ(lane, b_.getInt64(0)), [&] {
     threads_->store_shared(value, warp);
-    if (position) threads_->store_shared(position, of_position(warp));
+    if (argmax_index) threads_->store_shared(argmax_index, of_argmax_index(warp));
   });
   threads_->barrier();
   llvm::Value* other = b_.CreateAnd(rank, b_.getInt64(static_cast<uint64_t>(warps - 1)));
   value = threads_->load_shared(type, other);
-  if (position) position = threads_->load_shared(b_.getInt64Ty(), of_position(other));
+  if (argmax_index) argmax_index = threads_->load_shared(b_.getInt64Ty(), of_argmax_index(other));
   threads_->barrier();  // all warps have read the totals; shared memory may be reused
-  emit_butterfly_reduction(warps, kind, dtype, value, position);
+  emit_butterfly_reduction(warps, kind, dtype, value, argmax_index);
 }
 
 /// Emits a butterfly reduction (xor shuffles) over `threads` threads. Orders the operands of min
 /// and max, so that all threads get bit-identical results.
 void KernelEmitter::emit_butterfly_reduction(int64_t threads, Combine kind, DType dtype,
-                                             llvm::Value*& value, llvm::Value*& position) {
+                                             llvm::Value*& value, llvm::Value*& argmax_index) {
   for (int64_t distance = threads / 2; distance >= 1; distance /= 2) {
     llvm::Value* other = threads_->shuffle_xor(value, distance);
-    if (position) {
-      llvm::Value* other_position = threads_->shuffle_xor(position, distance);
-      llvm::Value* better = argmax_improves(dtype, other, other_position, value, position);
+    if (argmax_index) {
+      llvm::Value* other_index = threads_->shuffle_xor(argmax_index, distance);
+      llvm::Value* better = argmax_improves(dtype, other, other_index, value, argmax_index);
       value = b_.CreateSelect(better, other, value);
-      position = b_.CreateSelect(better, other_position, position);
+      argmax_index = b_.CreateSelect(better, other_index, argmax_index);
     } else if (kind == Combine::sum || kind == Combine::prod) {
       value = emit_combine(kind, dtype, value, other);
     } else {

@@ -169,7 +169,7 @@ std::vector<kir::Kernel> GpuContraction::emit() {
   if (splits_ > 1) {
     Dim elements = sum.result_elements;
     elements.size *= splits_;
-    partial_sums_ = b_.add_scratch_buffer(sum.acc, elements);
+    partial_sums_ = b_.add_scratch_buffer(sum.acc_dtype, elements);
     split_var_ = b_.next_var++;
   }
   std::vector<kir::Kernel> kernels = {lanes_reduced_ ? tile_per_team_kernel()
@@ -231,9 +231,9 @@ kir::Block& GpuContraction::emit_tile_loops(const TileBody& tile, kir::Block& ou
   return *at;
 }
 
-void GpuContraction::accumulate(const TileBody& tile, int64_t acc, kir::Block& out) {
+void GpuContraction::accumulate(const TileBody& tile, int64_t accumulator_id, kir::Block& out) {
   emit_tile_loops(tile, out).push_back(
-      {kir::Accumulate{acc, tile.index, tile.sinks.front().body, {}}});
+      {kir::Accumulate{accumulator_id, tile.index, tile.sinks.front().body, {}}});
 }
 
 /// Emits the reduction loops of one slice of split-K. Unrolls inner loops while the body stays
@@ -283,7 +283,7 @@ kir::Kernel GpuContraction::tile_per_thread_kernel() {
   kir::Block* at = &add_loop(kernel.body, number.node().ivalue, begin,
                              min_index(count, begin + Expr::index(kBlockThreads)), Kind::vector);
   TileBody tile = bind_tile(at, number);
-  kir::Acc acc{b_.next_acc++, sinks_.front().acc, Combine::sum, {}, false};
+  kir::Accumulator acc{b_.next_accumulator++, sinks_.front().acc_dtype, Combine::sum, {}, false};
   for (const Tile& t : tiles_) acc.dims.push_back(t.size);
   at->push_back({acc});
   accumulate(tile, acc.id, emit_reduction_loops(tile, *at));
@@ -305,7 +305,7 @@ kir::Kernel GpuContraction::tile_per_team_kernel() {
   kernel.team = kGpu.lanes;
   kir::Block* at = &kernel.body;
   TileBody tile = bind_tile(at, block);
-  kir::Acc acc{b_.next_acc++, sum.acc, Combine::sum, {}, true};
+  kir::Accumulator acc{b_.next_accumulator++, sum.acc_dtype, Combine::sum, {}, true};
   for (const Tile& t : tiles_) acc.dims.push_back(t.size);
   at->push_back({acc});
 
@@ -329,10 +329,10 @@ kir::Kernel GpuContraction::tile_per_team_kernel() {
 }
 
 /// Stores the results of a tile or, with split-K, its partial sums.
-void GpuContraction::store_tile(const TileBody& tile, int64_t acc, bool per_lane, kir::Block& out) {
+void GpuContraction::store_tile(const TileBody& tile, int64_t accumulator_id, bool per_lane, kir::Block& out) {
   const FlatSink& sum = tile.sinks.front();
   kir::Block& at = emit_tile_loops(tile, out);
-  const Expr value = append_let(b_, read_acc(acc, sum.acc, tile.index, per_lane), at);
+  const Expr value = append_let(b_, read_accumulator(accumulator_id, sum.acc_dtype, tile.index, per_lane), at);
   const Expr mask = all_of(tile.in_bounds);
   if (splits_ == 1) return store_results(tile.sinks, value, mask, at);
   const Expr offset = Expr::var(split_var_) * extent_expr(sum.result_elements) + sum.result_index;
@@ -370,18 +370,18 @@ kir::Kernel GpuContraction::split_k_reduction_kernel() {
   const Expr begin = block * Expr::index(kBlockThreads);
   kir::Block& each = add_loop(kernel.body, number.node().ivalue, begin,
                               min_index(count, begin + Expr::index(kBlockThreads)), Kind::vector);
-  const kir::Acc acc{b_.next_acc++, sum.acc, Combine::sum, {}, false};
+  const kir::Accumulator acc{b_.next_accumulator++, sum.acc_dtype, Combine::sum, {}, false};
   each.push_back({acc});
   kir::Block& add =
       add_loop(each, part.node().ivalue, Expr::index(0), Expr::index(splits_), Kind::serial);
   add.push_back(
-      {kir::Accumulate{acc.id, {}, load(partial_sums_, sum.acc, part * count + number), {}}});
+      {kir::Accumulate{acc.id, {}, load(partial_sums_, sum.acc_dtype, part * count + number), {}}});
   std::vector<std::pair<int64_t, Expr>> digits;
   for (size_t i = sum.out.size(); i-- > 0;) {
     digits.push_back({sum.out[i], extent_expr(b_.extent(sum.out[i]))});
   }
   kir::Block& at = delinearize(b_, number, digits, each);
-  store_results(sinks_, append_let(b_, read_acc(acc.id, sum.acc, {}, false), at), {}, at);
+  store_results(sinks_, append_let(b_, read_accumulator(acc.id, sum.acc_dtype, {}, false), at), {}, at);
   return kernel;
 }
 

@@ -56,8 +56,8 @@ class GpuContraction {
   // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.
   kir::Block& emit_tile_loops(const TileBody& tile, kir::Block& out);
   kir::Block& emit_reduction_loops(TileBody& tile, kir::Block& out);
-  void accumulate(const TileBody& tile, int64_t acc, kir::Block& out);
-  void store_tile(const TileBody& tile, int64_t acc, bool per_lane, kir::Block& out);
+  void accumulate(const TileBody& tile, int64_t accumulator_id, kir::Block& out);
+  void store_tile(const TileBody& tile, int64_t accumulator_id, bool per_lane, kir::Block& out);
   void store_results(const std::vector<FlatSink>& sinks, const Expr& total, const Expr& mask,
                      kir::Block& out);
   std::pair<Expr, Expr> split_bounds() const;

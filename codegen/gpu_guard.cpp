@@ -32,12 +32,12 @@ kir::Kernel error_flag_kernel(int64_t count) {
                                  {"refused", DType::i64, 1, kir::Buffer::Role::out}},
                      .blocks = Expr::index(1)};
   constexpr int64_t kPair = 1, kSum = 0;
-  kernel.body.push_back({kir::Acc{kSum, DType::i64}});
+  kernel.body.push_back({kir::Accumulator{kSum, DType::i64}});
   const Expr set = load(0, DType::i64, Expr::var(kPair) * Expr::index(2));
   add_loop(kernel.body, kPair, Expr::index(0), Expr::index(count))
       .push_back({kir::Accumulate{kSum, {}, set, {}}});
   const Expr before = load(1, DType::i64, Expr::index(0));
-  const Expr now = read_acc(kSum, DType::i64, {}, false);
+  const Expr now = read_accumulator(kSum, DType::i64, {}, false);
   kernel.body.push_back({kir::StoreTo{1, Expr::index(0), before + now, {}}});
   return kernel;
 }

@@ -51,7 +51,7 @@ void for_each_expr(const kir::Block& block, const std::function<void(const Expr&
       see(let->value);
     } else if (auto* a = std::get_if<kir::Accumulate>(&s)) {
       see(a->value);
-      see(a->position);
+      see(a->argmax_index);
     } else if (auto* store = std::get_if<kir::StoreTo>(&s)) {
       for (const Expr& e : {store->offset, store->value, store->mask}) see(e);
     }

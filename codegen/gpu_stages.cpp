@@ -131,7 +131,7 @@ class Stages {
       Vars kept = split;
       kept.insert(kept.end(), sink.out.begin(), sink.out.end());
       sink.reduce = split;
-      sink.body = load(partial[i], sink.acc, row_major_index(b, kept));
+      sink.body = load(partial[i], sink.acc_dtype, row_major_index(b, kept));
       store_if_consumed(sink);
     }
     emit(b, std::move(sinks), {.may_vectorize_rows = false});
@@ -150,7 +150,7 @@ class Stages {
       sink.reduce = without(sink.reduce, split);
       sink.result_index = row_major_index(b, sink.out);
       sink.result_elements = element_count(b, sink.out);
-      partial.push_back(base_.add_scratch_buffer(sink.acc, sink.result_elements));
+      partial.push_back(base_.add_scratch_buffer(sink.acc_dtype, sink.result_elements));
       sink.stores = {{0, sink.result_index}};
       sink.buffers = {partial.back()};
       sink.unrounded = true;

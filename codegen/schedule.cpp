@@ -43,7 +43,7 @@ class Finish {
   void combine_partials(const PartialResults& partial, const Expr& blocks);
   void emit_reduction(const FlatSink& sink);
   void emit_maps(std::vector<FlatSink> sinks);
-  void store_result(const FlatSink& sink, int64_t acc, bool per_lane, kir::Block& out);
+  void store_result(const FlatSink& sink, int64_t accumulator_id, bool per_lane, kir::Block& out);
   FlatSink flatten_sink(int id);
   Expr load_stored(const Expr& let);
 
@@ -81,12 +81,12 @@ Expr Finish::load_stored(const Expr& let) {
 
 /// Stores one element of each result of a reduction to the outputs. Also stores the element to
 /// scratch buffers if later sinks in Kernel::finish read it.
-void Finish::store_result(const FlatSink& sink, int64_t acc, bool per_lane, kir::Block& out) {
+void Finish::store_result(const FlatSink& sink, int64_t accumulator_id, bool per_lane, kir::Block& out) {
   const GroupSink& source = *sink.source;
   for (size_t r = 0; r < source.outputs.size(); ++r) {
     const DType dtype = compute_dtype(source.op->results[r].type.dtype);
-    const Expr result = r == 1 ? read_argmax_position(acc, sink.acc, {}, per_lane)
-                               : read_acc(acc, sink.acc, {}, per_lane);
+    const Expr result = r == 1 ? read_argmax_index(accumulator_id, sink.acc_dtype, {}, per_lane)
+                               : read_accumulator(accumulator_id, sink.acc_dtype, {}, per_lane);
     const Expr value = append_let(b_, scalar::cast(result, dtype), out);
     if (source.read_by_sink) {
       int64_t& buffer = stored_[sink.id].buffers[r];
@@ -103,7 +103,7 @@ void Finish::store_result(const FlatSink& sink, int64_t acc, bool per_lane, kir:
 void Finish::combine_partials(const PartialResults& p, const Expr& blocks) {
   const FlatSink& sink = *p.sink;
   kir::Block& element = loop_over(b_, sink.out, b_.kernel.finish, p.block_major);
-  const kir::Acc acc{b_.next_acc++, sink.acc, *sink.source->combine, {}, !p.block_major};
+  const kir::Accumulator acc{b_.next_accumulator++, sink.acc_dtype, *sink.source->combine, {}, !p.block_major};
   element.push_back({acc});
   const int64_t v = b_.next_var++;
   kir::Block& at =
@@ -111,8 +111,8 @@ void Finish::combine_partials(const PartialResults& p, const Expr& blocks) {
   const Expr offset = p.block_major
                           ? Expr::var(v) * extent_expr(sink.result_elements) + sink.result_index
                           : sink.result_index * Expr::index(p.stride) + Expr::var(v);
-  const Expr position = p.positions < 0 ? Expr() : load(p.positions, i64, offset);
-  at.push_back({kir::Accumulate{acc.id, {}, load(p.buffer, sink.acc, offset), position}});
+  const Expr argmax_index = p.argmax_indices < 0 ? Expr() : load(p.argmax_indices, i64, offset);
+  at.push_back({kir::Accumulate{acc.id, {}, load(p.buffer, sink.acc_dtype, offset), argmax_index}});
   store_result(sink, acc.id, acc.per_lane, element);
 }
 
@@ -120,11 +120,11 @@ void Finish::emit_reduction(const FlatSink& sink) {
   kir::Block& element = loop_over(b_, sink.out, b_.kernel.finish, false);
   const bool lanes = !sink.reduce.empty() &&
                      b_.extent(sink.reduce.back()).at(kMinVectorExtent) >= kMinVectorExtent;
-  const kir::Acc acc{b_.next_acc++, sink.acc, *sink.source->combine, {}, lanes};
+  const kir::Accumulator acc{b_.next_accumulator++, sink.acc_dtype, *sink.source->combine, {}, lanes};
   element.push_back({acc});
   kir::Block& at = loop_over(b_, sink.reduce, element, true);
   emit_bounds_checks(sink, at);
-  at.push_back({kir::Accumulate{acc.id, {}, sink.body, sink.position}});
+  at.push_back({kir::Accumulate{acc.id, {}, sink.body, sink.argmax_index}});
   store_result(sink, acc.id, lanes, element);
 }
 

@@ -368,7 +368,7 @@ int64_t Contraction::concurrent_vectors(const Vars& tile_vars) const {
 }
 
 int64_t Contraction::vector_lanes() const {
-  return kir::kVectorBytes / size_of(sinks_.front().acc);
+  return kir::kVectorBytes / size_of(sinks_.front().acc_dtype);
 }
 
 /// Emits code for the range `chunk_` of the vector variable. Uses tiles that are `vectors` vectors
@@ -432,7 +432,7 @@ kir::Block& Contraction::emit_memory_loops(kir::Block& out) {
 void Contraction::emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars,
                             const VectorLoop& lanes, kir::Block& out) {
   const FlatSink& sum = sinks.front();
-  kir::Acc acc{b_.next_acc++, sum.acc, Combine::sum, {}, lanes_reduced_};
+  kir::Accumulator acc{b_.next_accumulator++, sum.acc_dtype, Combine::sum, {}, lanes_reduced_};
   std::vector<Expr> index;
   double copies = 1;
   for (int64_t v : tile_vars) {
@@ -465,7 +465,7 @@ void Contraction::emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile
   emit_tile_loops(tile_vars, *point).push_back({kir::Accumulate{acc.id, index, sum.body, {}}});
   kir::Block& end = emit_tile_loops(tile_vars, *at);
   const DType dtype = sum.source->op->results[0].type.dtype;
-  const Expr total = scalar::cast(read_acc(acc.id, sum.acc, index, lanes_reduced_), dtype);
+  const Expr total = scalar::cast(read_accumulator(acc.id, sum.acc_dtype, index, lanes_reduced_), dtype);
   end.push_back({kir::Let{2 * sum.id, total}});
   std::vector<kir::Stmt> stores;
   for (const FlatSink& s : sinks) {

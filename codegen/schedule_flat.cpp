@@ -52,7 +52,7 @@ bool only_together(const Expr& e, int64_t a, int64_t b, int64_t size,
 
 std::vector<Expr> expressions(const FlatSink& sink) {
   std::vector<Expr> all = {sink.body};
-  for (const Expr& e : {sink.position, sink.result_index}) {
+  for (const Expr& e : {sink.argmax_index, sink.result_index}) {
     if (e) all.push_back(e);
   }
   for (const auto& [result, offset] : sink.stores) all.push_back(offset);
@@ -90,10 +90,10 @@ Vars without_unit_dims(const Vars& vars) {
 }
 
 Expr row_major_index(const KernelBuilder& builder, const Vars& vars) {
-  Expr position = Expr::index(0);
+  Expr index = Expr::index(0);
   for (int64_t v : without_unit_dims(vars))
-    position = position * extent_expr(builder.extent(v)) + Expr::var(v);
-  return position;
+    index = index * extent_expr(builder.extent(v)) + Expr::var(v);
+  return index;
 }
 
 Dim element_count(const KernelBuilder& builder, const Vars& vars) {
@@ -232,7 +232,7 @@ FlatSink flatten(KernelBuilder& builder, int sink_id,
   sink.id = sink_id;
   sink.out = without_unit_dims(source.out);
   sink.reduce = without_unit_dims(source.reduce);
-  sink.acc = accumulator(source);
+  sink.acc_dtype = accumulator(source);
   Interner intern;
   sink.body = intern(rewrite(source.body, [&](const Expr& e) -> Expr {
     if (e.op() == ScalarOp::let) return resolve(e);
@@ -260,9 +260,9 @@ FlatSink flatten(KernelBuilder& builder, int sink_id,
   if (sink.is_reduction()) {
     sink.result_index = row_major_index(builder, source.out);
     sink.result_elements = element_count(builder, sink.out);
-    sink.body = scalar::cast(sink.body, sink.acc);
+    sink.body = scalar::cast(sink.body, sink.acc_dtype);
   }
-  if (source.combine == Combine::argmax) sink.position = row_major_index(builder, source.reduce);
+  if (source.combine == Combine::argmax) sink.argmax_index = row_major_index(builder, source.reduce);
   return sink;
 }
 
@@ -274,7 +274,7 @@ void substitute(FlatSink& sink, int64_t var, const Expr& replacement) {
     });
   };
   apply(sink.body);
-  apply(sink.position);
+  apply(sink.argmax_index);
   apply(sink.result_index);
   for (auto& [result, offset] : sink.stores) apply(offset);
   for (IndexCheck& c : sink.checks) {

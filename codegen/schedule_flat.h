@@ -32,8 +32,8 @@ struct FlatSink {
   /// The expression to store or to reduce. Its leaves include loads from buffers, and Lets that
   /// read reductions of the same row. Let 2 * s + r reads result r of the reduction with sink id s.
   Expr body;
-  DType acc = DType::f32;  ///< dtype of the accumulator of a reduction
-  Expr position;           ///< for argmax: row-major index over the reduction variables
+  DType acc_dtype = DType::f32;  ///< dtype of the accumulator of a reduction
+  Expr argmax_index;           ///< for argmax: row-major index over the reduction variables
   std::vector<std::pair<int, Expr>> stores;  ///< (result index, offset) of each store
   std::vector<int64_t> buffers;              ///< buffer index of each store
   std::vector<IndexCheck> checks;
@@ -69,7 +69,7 @@ struct KernelBuilder {
   int64_t next_var = 0;
   /// Next free Let id. Ids below 2 * (number of sinks) are reduction results.
   int64_t next_let = 0;
-  int64_t next_acc = 0;
+  int64_t next_accumulator = 0;
   bool has_checks = false;  ///< whether a sink has bounds checks
 
   KernelBuilder(Group analyzed, std::string name, const Processor& processor = kCpu);

@@ -129,7 +129,7 @@ bool SplitContraction::choose_partials() {
       operands += estimated_extent(buffer.elements) * static_cast<double>(size_of(buffer.dtype));
   }
   const double results =
-      estimated_extent(sum_.result_elements) * static_cast<double>(size_of(sum_.acc));
+      estimated_extent(sum_.result_elements) * static_cast<double>(size_of(sum_.acc_dtype));
   const double splits = std::min(kPartialsShare * operands / results, kMaxSplits);
   max_splits_ = static_cast<int64_t>(splits);
   return splits >= kMinSplits;
@@ -219,7 +219,7 @@ void SplitContraction::emit() {
   splits_ = scalar::floordiv(items + per - Expr::index(1), per);
   Dim elements = sum_.result_elements;
   elements.size *= max_splits_;
-  partials_ = b_.add_scratch_buffer(sum_.acc, elements);
+  partials_ = b_.add_scratch_buffer(sum_.acc_dtype, elements);
 
   const Expr block = b_.new_var();
   b_.kernel.block_var = block.node().ivalue;
@@ -238,7 +238,7 @@ void SplitContraction::emit() {
   }
   add_loop(*at, vector_, begin_, end_, Kind::vector)
       .push_back(
-          {kir::StoreTo{partials_, partial_offset(split_), Expr::constant(sum_.acc, 0), {}}});
+          {kir::StoreTo{partials_, partial_offset(split_), Expr::constant(sum_.acc_dtype, 0), {}}});
 
   const Expr item = b_.new_var();
   const Expr strip = b_.new_var();
@@ -292,7 +292,7 @@ void SplitContraction::emit_tiles(const FlatSink& sum, const Expr& offset, size_
 
 void SplitContraction::emit_tile(const FlatSink& sum, const Expr& offset,
                                  const std::vector<Segment>& segments, kir::Block& out) {
-  kir::Acc acc{b_.next_acc++, sum.acc, Combine::sum, {}, false};
+  kir::Accumulator acc{b_.next_accumulator++, sum.acc_dtype, Combine::sum, {}, false};
   std::vector<Expr> index;
   double copies = 1;
   for (const Segment& s : segments) {
@@ -330,8 +330,8 @@ void SplitContraction::emit_tile(const FlatSink& sum, const Expr& offset,
     products(interior_begin_, interior_end_);
     products(interior_end_, inner.size);
   }
-  const Expr old = load(partials_, sum.acc, offset);
-  const Expr added = old + read_acc(acc.id, sum.acc, index, false);
+  const Expr old = load(partials_, sum.acc_dtype, offset);
+  const Expr added = old + read_accumulator(acc.id, sum.acc_dtype, index, false);
   unrolled(out).push_back({kir::StoreTo{partials_, offset, added, {}}});
 }
 
@@ -342,15 +342,15 @@ void SplitContraction::emit_finish() {
     at = &add_loop(*at, v, Expr::index(0), extent_expr(b_.extent(v)));
   }
   at = &add_loop(*at, vector_, Expr::index(0), extent_expr(b_.extent(vector_)), Kind::vector);
-  const kir::Acc acc{b_.next_acc++, sum_.acc, Combine::sum, {}, false};
+  const kir::Accumulator acc{b_.next_accumulator++, sum_.acc_dtype, Combine::sum, {}, false};
   at->push_back({acc});
   const Expr split = b_.new_var();
   add_loop(*at, split.node().ivalue, Expr::index(0), splits_)
       .push_back(
-          {kir::Accumulate{acc.id, {}, load(partials_, sum_.acc, partial_offset(split)), {}}});
+          {kir::Accumulate{acc.id, {}, load(partials_, sum_.acc_dtype, partial_offset(split)), {}}});
   const DType dtype = compute_dtype(sum_.source->op->results[0].type.dtype);
   const Expr total =
-      append_let(b_, scalar::cast(read_acc(acc.id, sum_.acc, {}, false), dtype), *at);
+      append_let(b_, scalar::cast(read_accumulator(acc.id, sum_.acc_dtype, {}, false), dtype), *at);
   for (size_t i = 0; i < sum_.stores.size(); ++i) {
     at->push_back({kir::StoreTo{sum_.buffers[i], sum_.stores[i].second, total, {}}});
   }

@@ -69,8 +69,8 @@ Sweep::Sweep(KernelBuilder& builder, std::vector<FlatSink> sinks, Vars rows,
     p.stride = max_blocks_;
     Dim elements = p.sink->result_elements;
     elements.size *= max_blocks_;
-    p.buffer = b_.add_scratch_buffer(p.sink->acc, elements);
-    if (p.sink->position) p.positions = b_.add_scratch_buffer(i64, elements);
+    p.buffer = b_.add_scratch_buffer(p.sink->acc_dtype, elements);
+    if (p.sink->argmax_index) p.argmax_indices = b_.add_scratch_buffer(i64, elements);
   }
 }
 
@@ -166,7 +166,7 @@ void Sweep::choose_vector_vars() {
       if (nest.result_dims > 0) candidates.resize(nest.result_dims);
       fixed_rows = fixed_rows || nest.result_dims > 0;
       for (const FlatSink* s : nest.sinks) {
-        fixed_rows = fixed_rows || (partial_results_of(*s) && s->position && rows_.size() > 1);
+        fixed_rows = fixed_rows || (partial_results_of(*s) && s->argmax_index && rows_.size() > 1);
       }
       for (int64_t v : without(candidates, rows_)) {
         double good = 0;
@@ -255,7 +255,7 @@ void Sweep::choose_register_partials() {
     return;
   }
   for (const PartialResults& p : partials_) {
-    if (!p.block_major || p.sink->position) return;
+    if (!p.block_major || p.sink->argmax_index) return;
   }
   const auto sums = static_cast<int64_t>(partials_.size());
   if (sums * vector_count(nest.vector) > b_.processor.accumulators) return;
@@ -364,7 +364,7 @@ void Sweep::init_partial_results(const Expr& block_index, kir::Block& out) {
     kir::Block& loop = add_loop(out, v, Expr::index(0), size, kir::For::Kind::vector);
     loop.push_back({kir::StoreTo{p.buffer,
                                  block_index * size + Expr::var(v),
-                                 identity(*p.sink->source->combine, p.sink->acc),
+                                 identity(*p.sink->source->combine, p.sink->acc_dtype),
                                  {}}});
   }
 }
@@ -379,10 +379,10 @@ void Sweep::store_partial_results(const Expr& block_index, kir::Block& out) {
       for (int64_t v : p.sink->out) index.push_back(Expr::var(v));
       const Expr offset = p.sink->result_index * Expr::index(p.stride) + block_index;
       at.push_back({kir::StoreTo{
-          p.buffer, offset, read_acc(binding.acc, p.sink->acc, index, binding.per_lane), {}}});
-      if (p.positions < 0) return;
-      const Expr position = read_argmax_position(binding.acc, p.sink->acc, index, binding.per_lane);
-      at.push_back({kir::StoreTo{p.positions, offset, position, {}}});
+          p.buffer, offset, read_accumulator(binding.accumulator_id, p.sink->acc_dtype, index, binding.per_lane), {}}});
+      if (p.argmax_indices < 0) return;
+      const Expr argmax_index = read_argmax_index(binding.accumulator_id, p.sink->acc_dtype, index, binding.per_lane);
+      at.push_back({kir::StoreTo{p.argmax_indices, offset, argmax_index, {}}});
     });
   }
 }
@@ -393,7 +393,7 @@ void Sweep::store_register_partials(const PartialResults& partial, const Expr& b
   for_each_vector(sink.out.front(), out, [&](const Expr& vector, kir::Block& loop) {
     const Expr offset = block_index * extent_expr(sink.result_elements) + sink.result_index;
     loop.push_back({kir::StoreTo{
-        partial.buffer, offset, read_acc(accs_.at(sink.id).acc, sink.acc, {vector}, false), {}}});
+        partial.buffer, offset, read_accumulator(accs_.at(sink.id).accumulator_id, sink.acc_dtype, {vector}, false), {}}});
   });
 }
 
@@ -530,7 +530,7 @@ kir::Block& Sweep::emit_nest_loops(const Nest& nest, const Vars& vars, kir::Bloc
 }
 
 void Sweep::declare_accumulator(const FlatSink& sink, bool per_lane, kir::Block& out) {
-  kir::Acc acc{b_.next_acc++, sink.acc, *sink.source->combine, {}, per_lane};
+  kir::Accumulator acc{b_.next_accumulator++, sink.acc_dtype, *sink.source->combine, {}, per_lane};
   const PartialResults* partial = partial_results_of(sink);
   if (partial && in_registers_) {
     acc.dims.push_back(vector_count(sink.out.front()));
@@ -616,7 +616,7 @@ void Sweep::accumulate(const Nest& nest, const FlatSink& sink, const Expr& value
   const PartialResults* partial = partial_results_of(sink);
   if (partial && partial->block_major && !in_registers_) {
     const Expr offset = block_index_ * extent_expr(sink.result_elements) + sink.result_index;
-    const Expr old = load(partial->buffer, sink.acc, offset);
+    const Expr old = load(partial->buffer, sink.acc_dtype, offset);
     out.push_back(
         {kir::StoreTo{partial->buffer, offset, combined(*sink.source->combine, old, value), {}}});
     return;
@@ -626,17 +626,17 @@ void Sweep::accumulate(const Nest& nest, const FlatSink& sink, const Expr& value
   if (nest.array) {
     for (int64_t v : sink.out) index.push_back(Expr::var(v));
   }
-  out.push_back({kir::Accumulate{accs_.at(sink.id).acc, index, value, sink.position}});
+  out.push_back({kir::Accumulate{accs_.at(sink.id).accumulator_id, index, value, sink.argmax_index}});
 }
 
 void Sweep::emit_reduction_results(const FlatSink& sink, kir::Block& out) {
   const SinkAccumulator& binding = accs_.at(sink.id);
   const auto dtype_of = [&](size_t result) {
-    return sink.unrounded ? sink.acc : sink.source->op->results[result].type.dtype;
+    return sink.unrounded ? sink.acc_dtype : sink.source->op->results[result].type.dtype;
   };
   for (size_t r = 0; r < sink.source->outputs.size(); ++r) {
-    const Expr value = r == 1 ? read_argmax_position(binding.acc, sink.acc, {}, binding.per_lane)
-                              : read_acc(binding.acc, sink.acc, {}, binding.per_lane);
+    const Expr value = r == 1 ? read_argmax_index(binding.accumulator_id, sink.acc_dtype, {}, binding.per_lane)
+                              : read_accumulator(binding.accumulator_id, sink.acc_dtype, {}, binding.per_lane);
     out.push_back(
         {kir::Let{2 * sink.id + static_cast<int64_t>(r), scalar::cast(value, dtype_of(r))}});
   }

@@ -13,7 +13,7 @@ namespace fluid {
 struct PartialResults {
   const FlatSink* sink = nullptr;
   int64_t buffer = 0;
-  int64_t positions = -1;    ///< index of the buffer of argmax indices; -1: not an argmax
+  int64_t argmax_indices = -1;    ///< index of the buffer of argmax indices; -1: not an argmax
   bool block_major = false;  ///< whether the layout is [blocks, results], not [results, blocks]
   int64_t stride = 0;        ///< distance between adjacent results in the layout [results, blocks]
 };
@@ -48,7 +48,7 @@ class Sweep {
   };
   /// The accumulator of a reduction sink.
   struct SinkAccumulator {
-    int64_t acc = 0;        ///< id of the accumulator, see kir::Acc
+    int64_t accumulator_id = 0;        ///< id of the accumulator, see kir::Accumulator
     bool per_lane = false;  ///< whether the accumulator has one value per lane
   };
 

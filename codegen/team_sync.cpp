@@ -72,10 +72,10 @@ class Phases {
     collect_block(*branch.body);
   }
   void collect(const Let& let) { read(let.value); }
-  void collect(const Acc&) {}
+  void collect(const Accumulator&) {}
   void collect(const Accumulate& statement) {
     read(statement.value);
-    read(statement.position);
+    read(statement.argmax_index);
   }
   void collect(const StoreTo& store) {
     read(store.offset);

@@ -59,12 +59,12 @@ struct Let {
 
 /// Declares an array of accumulators of shape `dims` (empty: one accumulator), which is live until
 /// the end of its block. Each accumulator starts as the identity of `combine`: 0 for sum, 1 for
-/// prod, -inf for max and argmax (at position 0), +inf for min. An array can be in registers only
+/// prod, -inf for max and argmax (at index 0), +inf for min. An array can be in registers only
 /// if its indices are constants after unrolling. If `per_lane`, the array is declared outside of a
 /// vector loop and accumulated lane by lane inside the loop; ScalarOp::lanes reads the total over
 /// all lanes. If not `per_lane`, an accumulator that is declared inside a vector loop has one value
 /// per lane.
-struct Acc {
+struct Accumulator {
   int64_t id;
   DType dtype;
   Combine combine = Combine::sum;
@@ -72,14 +72,14 @@ struct Acc {
   bool per_lane = false;
 };
 
-/// acc[index] = combine(acc[index], value). An argmax accumulator also stores the `position` (i64)
-/// of its best value. ScalarOp::acc and ScalarOp::lanes with dtype i64 read the position instead of
-/// the value. For i64 values, dtype i32 reads the position.
+/// acc[index] = combine(acc[index], value). An argmax accumulator also stores `argmax_index`, the
+/// i64 index of its best value. ScalarOp::acc and ScalarOp::lanes with dtype i64 read the index
+/// instead of the value. For i64 values, dtype i32 reads the index.
 struct Accumulate {
-  int64_t acc;
+  int64_t accumulator_id;
   std::vector<Expr> index;
   Expr value;
-  Expr position;
+  Expr argmax_index;
 };
 
 /// buffer[offset] = value, converted to the buffer's dtype, where `mask` holds. A null mask is
@@ -96,7 +96,7 @@ struct If {
   std::shared_ptr<Block> body;
 };
 
-struct Stmt : std::variant<For, Let, Acc, Accumulate, StoreTo, If> {
+struct Stmt : std::variant<For, Let, Accumulator, Accumulate, StoreTo, If> {
   using variant::variant;
 };
 

@@ -25,7 +25,7 @@ class KernelWriter {
     int64_t buffer = -1;
     DType dtype = f32;
   };
-  /// An array of accumulators (see kir::Acc).
+  /// An array of accumulators (see kir::Accumulator).
   struct Accumulators {
     int64_t id = -1;
     DType dtype = f32;
@@ -85,7 +85,7 @@ class KernelWriter {
   kir::Kernel kernel_;
   std::vector<Array> operands_, results_;
   std::vector<kir::Block*> open_;  ///< the open loops, innermost last
-  int64_t next_var_ = 0, next_let_ = 0, next_acc_ = 0;
+  int64_t next_var_ = 0, next_let_ = 0, next_accumulator_ = 0;
   int64_t error_ = -1;  ///< index of the buffer of error words
 };
 

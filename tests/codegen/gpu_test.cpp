@@ -183,7 +183,7 @@ TEST(Gpu, WhatIsBehindTheEndOfATailDoesNotCount) {
     std::ranges::fill(x.as<float>(), 1.0F);
     kir::Kernel kernel =
         one_block({input("x", f32, elements), output("sum", f32, 1)},
-                  {{kir::Acc{0, f32, Combine::sum, {}, true}},
+                  {{kir::Accumulator{0, f32, Combine::sum, {}, true}},
                    loop(Kind::vector, 0, Expr::index(0), Expr::index(elements),
                         {{kir::Accumulate{0, {}, load(0, f32, Expr::var(0)), {}}}}),
                    store(1, Expr::index(0), lanes(named(ScalarOp::acc, f32, 0)))});
@@ -217,9 +217,9 @@ TEST(Gpu, TeamsCombineInEverySize) {
     for (const int64_t width : {1, 2, 4}) {
       kir::Kernel kernel = one_block({input("x", f32, kElements), output("sum", f32, 1),
                                       output("at", i64, 1), output("product", f32, 1)},
-                                     {{kir::Acc{0, f32, Combine::sum, {}, true}},
-                                      {kir::Acc{1, f32, Combine::argmax, {}, true}},
-                                      {kir::Acc{2, f32, Combine::prod, {}, true}},
+                                     {{kir::Accumulator{0, f32, Combine::sum, {}, true}},
+                                      {kir::Accumulator{1, f32, Combine::argmax, {}, true}},
+                                      {kir::Accumulator{2, f32, Combine::prod, {}, true}},
                                       loop(Kind::vector, 0, Expr::index(0), Expr::index(kElements),
                                            {{kir::Accumulate{0, {}, value, {}}},
                                             {kir::Accumulate{1, {}, value, i}},
