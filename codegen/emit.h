@@ -89,15 +89,15 @@ class KernelEmitter {
   void store_accumulator(llvm::Value* value, llvm::Value* address);
   llvm::AllocaInst* create_array_alloca(llvm::Type* element, int64_t count);
 
-  // Defined in emit_team.cpp: code for groups of GPU threads (kir::Kernel::team)
-  void emit_team_prologue();
-  void emit_team_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
-  void emit_team_vector_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
+  // Defined in emit_thread_group.cpp: code for groups of GPU threads (kir::Kernel::thread_group_size)
+  void emit_thread_group_prologue();
+  void emit_thread_group_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
+  void emit_thread_group_vector_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
   template <class Body>
   void emit_in_one_thread(llvm::Value* condition, const Body& body);
   /// Reduces `value` over all threads of a thread group. For argmax, also reduces `argmax_index`, which
   /// is null otherwise.
-  void reduce_over_team(Combine kind, DType dtype, llvm::Value*& value, llvm::Value*& argmax_index);
+  void reduce_over_thread_group(Combine kind, DType dtype, llvm::Value*& value, llvm::Value*& argmax_index);
   void emit_butterfly_reduction(int64_t threads, Combine kind, DType dtype, llvm::Value*& value,
                                 llvm::Value*& argmax_index);
 
@@ -182,7 +182,7 @@ class KernelEmitter {
   const kir::Kernel& kernel_;
   const Device device_;
   const int64_t lanes_;
-  const int64_t team_;
+  const int64_t thread_group_size_;
   llvm::IRBuilder<> b_;
   llvm::Function* function_ = nullptr;
   std::vector<llvm::Value*> buffers_;
@@ -200,7 +200,7 @@ class KernelEmitter {
   std::optional<ThreadOps> threads_;  // emits GPU thread operations; nullopt on a CPU
   // Statements after which the threads of a group need a barrier.
   std::unordered_set<const void*> sync_points_;
-  bool in_team_loop_ = false;
+  bool in_thread_group_loop_ = false;
   int64_t max_batch_ = 0;  // maximum batch size, used for GPUs only; 0: unknown
   bool in_first_lane_ = false;
   // Caches the LLVM value of each expression node emitted for the current statement, because

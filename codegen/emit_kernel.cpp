@@ -3,7 +3,7 @@
 
 #include "codegen/emit.h"
 #include "codegen/gpu.h"
-#include "codegen/team_sync.h"
+#include "codegen/thread_group_sync.h"
 #include "ir/error.h"
 
 namespace fluid::emit {
@@ -27,9 +27,9 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
       device_(device),
       lanes_(device == Device::cpu ? kir::lanes_of(kernel)
                                    : std::max<int64_t>(kernel.vector_width, 1)),
-      team_(kernel.team),
+      thread_group_size_(kernel.thread_group_size),
       b_(context_) {
-  check(device != Device::cpu || team_ == 1, "kernel " + kernel.name + " is for a GPU");
+  check(device != Device::cpu || thread_group_size_ == 1, "kernel " + kernel.name + " is for a GPU");
   if (device != Device::cpu) max_batch_ = max_batch(kernel.buffers);
 
   // Buffers that the kernel writes do not alias each other. An input may alias an output unless
@@ -71,7 +71,7 @@ void KernelEmitter::emit_function(const std::string& symbol, const kir::Block& b
   vars_.clear();
   lets_.clear();
   accs_.clear();
-  if (team_ > 1) sync_points_ = kir::sync_points(kernel_, body);
+  if (thread_group_size_ > 1) sync_points_ = kir::sync_points(kernel_, body);
   function_ = declare_function(symbol);
   if (is_finish) {
     check(device_ == Device::cpu, "kernel " + kernel_.name + ": a GPU's last pass is a kernel");
@@ -103,7 +103,7 @@ llvm::Function* KernelEmitter::declare_function(const std::string& symbol) {
     fn->setCallingConv(llvm::CallingConv::PTX_Kernel);
     // Without nvvm.minctasm (minimum CTAs per SM), ptxas may spill registers to fit more threads on
     // an SM.
-    const int64_t threads = threads_per_block(team_);
+    const int64_t threads = threads_per_block(thread_group_size_);
     fn->addFnAttr("nvvm.reqntid", std::to_string(threads));
     fn->addFnAttr("nvvm.minctasm",
                   std::to_string(std::max<int64_t>(kMinResidentThreads / threads, 1)));
@@ -111,7 +111,7 @@ llvm::Function* KernelEmitter::declare_function(const std::string& symbol) {
       fn->addParamAttr(i, llvm::Attribute::getWithAlignment(context_, llvm::Align(kGpuAlignment)));
       buffers_.push_back(fn->getArg(i));
     }
-    emit_team_prologue();
+    emit_thread_group_prologue();
     return fn;
   }
   fn->addParamAttr(0, llvm::Attribute::NoUndef);
@@ -132,7 +132,7 @@ void KernelEmitter::load_buffer_pointers(llvm::Value* table) {
 }
 
 void KernelEmitter::emit_block_loop(const kir::Block& body) {
-  llvm::Value* step = threads_ ? threads_->team_count() : b_.getInt64(1);
+  llvm::Value* step = threads_ ? threads_->thread_group_count() : b_.getInt64(1);
   const auto blocks = range(kernel_.blocks);
   const int64_t most = blocks ? blocks->high : int64_t{1} << 31;
   var_ranges_ = {{kernel_.block_var, {0, std::max<int64_t>(most, 1) - 1}}};
@@ -191,7 +191,7 @@ void KernelEmitter::emit(const kir::For& loop) {
     var_ranges_.erase(loop.var);
   }
   if (loop.kind == kir::For::Kind::unroll) return emit_unrolled_loop(loop, begin, end);
-  if (loop.kind == kir::For::Kind::vector && team_ > 1) return emit_team_loop(loop, begin, end);
+  if (loop.kind == kir::For::Kind::vector && thread_group_size_ > 1) return emit_thread_group_loop(loop, begin, end);
   if (loop.kind == kir::For::Kind::vector && lanes_ > 1) return emit_vector_loop(loop, begin, end);
   emit_serial_loop(loop, begin, end);
 }
@@ -420,7 +420,7 @@ void KernelEmitter::emit(const kir::Accumulate& statement) {
   const Combine kind = acc.decl->combine;
   const DType dtype = acc.decl->dtype;
   check(acc.varying == (vector_ && lanes_ > 1) &&
-            (!acc.decl->per_lane || team_ == 1 || in_team_loop_),
+            (!acc.decl->per_lane || thread_group_size_ == 1 || in_thread_group_loop_),
         "kernel " + kernel_.name + ": an accumulator of lanes belongs to a vector loop");
   check(statement.value.dtype() == dtype,
         "kernel " + kernel_.name + ": a value of another dtype is accumulated");

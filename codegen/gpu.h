@@ -35,7 +35,7 @@ struct GpuLaunch {
   /// Bytes of static shared memory; there is no dynamic shared memory.
   int64_t shared_bytes = 0;
   Expr blocks;
-  int64_t team = 1;
+  int64_t thread_group_size = 1;
   /// Returns the CUDA grid size at which each thread group runs one block of the kernel IR. A
   /// smaller grid is valid, because thread groups run blocks in a grid-stride loop.
   int64_t grid_size(int64_t batch) const;
@@ -55,8 +55,8 @@ GpuLaunch launch_parameters(const kir::Kernel& kernel);
 /// Compiles kernels to PTX for `arch` ("sm_90"). Throws UserError for an unsupported `arch`.
 GpuProgram compile_ptx(std::span<const kir::Kernel> kernels, const std::string& arch);
 
-/// Returns the CUDA block size for thread groups of `team` threads.
-int64_t threads_per_block(int64_t team);
+/// Returns the CUDA block size for thread groups of `thread_group_size` threads.
+int64_t threads_per_block(int64_t thread_group_size);
 /// Returns the maximum batch size for which 32-bit indices can address every element of every
 /// buffer.
 int64_t max_batch(std::span<const kir::Buffer> buffers);

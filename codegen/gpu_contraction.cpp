@@ -16,7 +16,7 @@ constexpr int64_t kBlockThreads = 128;  // CUDA block size if each thread comput
 // Maximum number of register accumulators per thread.
 constexpr int64_t kMaxThreadAccumulators = 32;
 // Maximum number of accumulators of a tile that a thread group computes.
-constexpr int64_t kMaxTeamAccumulators = 16;
+constexpr int64_t kMaxThreadGroupAccumulators = 16;
 constexpr int64_t kMaxTile = 8;           // maximum tile size along one variable
 constexpr double kMinTermsPerSplit = 64;  // minimum reduction length per slice of split-K
 // Maximum number of multiply-adds in the body of the innermost loop.
@@ -134,7 +134,7 @@ double GpuContraction::tile_cost(const std::vector<Tile>& tiles) const {
 
 void GpuContraction::choose_tiles() {
   const Vars& vars = sinks_.front().out;
-  const int64_t most = lanes_reduced_ ? kMaxTeamAccumulators : kMaxThreadAccumulators;
+  const int64_t most = lanes_reduced_ ? kMaxThreadGroupAccumulators : kMaxThreadAccumulators;
   double best = tile_cost({});
   auto consider = [&](const std::vector<Tile>& tiles) {
     const double c = tile_cost(tiles);
@@ -172,7 +172,7 @@ std::vector<kir::Kernel> GpuContraction::emit() {
     partial_sums_ = b_.add_scratch_buffer(sum.acc_dtype, elements);
     split_var_ = b_.next_var++;
   }
-  std::vector<kir::Kernel> kernels = {lanes_reduced_ ? tile_per_team_kernel()
+  std::vector<kir::Kernel> kernels = {lanes_reduced_ ? tile_per_thread_group_kernel()
                                                      : tile_per_thread_kernel()};
   if (splits_ > 1) kernels.push_back(split_k_reduction_kernel());
   return kernels;
@@ -278,7 +278,7 @@ kir::Kernel GpuContraction::tile_per_thread_kernel() {
   kernel.block_var = block.node().ivalue;
   kernel.blocks = ceil_div(count, kBlockThreads);
   kernel.vector_width = 1;
-  kernel.team = kBlockThreads;
+  kernel.thread_group_size = kBlockThreads;
   const Expr begin = block * Expr::index(kBlockThreads);
   kir::Block* at = &add_loop(kernel.body, number.node().ivalue, begin,
                              min_index(count, begin + Expr::index(kBlockThreads)), Kind::vector);
@@ -293,7 +293,7 @@ kir::Kernel GpuContraction::tile_per_thread_kernel() {
 
 /// Returns a kernel in which a thread group computes a tile of results: its threads divide the
 /// reduction dimension among themselves.
-kir::Kernel GpuContraction::tile_per_team_kernel() {
+kir::Kernel GpuContraction::tile_per_thread_group_kernel() {
   kir::Kernel kernel = b_.kernel;
   const FlatSink& sum = sinks_.front();
   Expr count = Expr::index(splits_);
@@ -302,7 +302,7 @@ kir::Kernel GpuContraction::tile_per_team_kernel() {
   kernel.block_var = block.node().ivalue;
   kernel.blocks = count;
   kernel.vector_width = 1;
-  kernel.team = kGpu.lanes;
+  kernel.thread_group_size = kGpu.lanes;
   kir::Block* at = &kernel.body;
   TileBody tile = bind_tile(at, block);
   kir::Accumulator acc{b_.next_accumulator++, sum.acc_dtype, Combine::sum, {}, true};
@@ -366,7 +366,7 @@ kir::Kernel GpuContraction::split_k_reduction_kernel() {
   kernel.block_var = block.node().ivalue;
   kernel.blocks = ceil_div(count, kBlockThreads);
   kernel.vector_width = 1;
-  kernel.team = kBlockThreads;
+  kernel.thread_group_size = kBlockThreads;
   const Expr begin = block * Expr::index(kBlockThreads);
   kir::Block& each = add_loop(kernel.body, number.node().ivalue, begin,
                               min_index(count, begin + Expr::index(kBlockThreads)), Kind::vector);

@@ -50,7 +50,7 @@ class GpuContraction {
   Expr tile_count(int64_t var) const;
 
   kir::Kernel tile_per_thread_kernel();
-  kir::Kernel tile_per_team_kernel();
+  kir::Kernel tile_per_thread_group_kernel();
   kir::Kernel split_k_reduction_kernel();
   TileBody bind_tile(kir::Block*& block, const Expr& tile_index);
   // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.

@@ -6,7 +6,7 @@ namespace fluid {
 namespace {
 
 // Copy kernels: number of threads per block, and number of elements that a block copies.
-constexpr int64_t kCopyTeam = 128, kCopyBlock = 1024;
+constexpr int64_t kCopyThreadGroup = 128, kCopyBlock = 1024;
 
 /// Returns the widest integer dtype whose size divides `bytes`.
 DType word_of(int64_t bytes) {
@@ -50,7 +50,7 @@ kir::Kernel copy_kernel(int64_t bytes) {
                                  {"to", word, count, kir::Buffer::Role::out}},
                      .blocks = Expr::index((count + kCopyBlock - 1) / kCopyBlock),
                      .vector_width = 1,
-                     .team = kCopyTeam};
+                     .thread_group_size = kCopyThreadGroup};
   constexpr int64_t kElement = 1;
   const Expr begin = Expr::var(kernel.block_var) * Expr::index(kCopyBlock);
   const Expr end = min_index(begin + Expr::index(kCopyBlock), Expr::index(count));

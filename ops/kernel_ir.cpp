@@ -133,7 +133,7 @@ class Printer {
               (b.exclusive ? " exclusive" : "");
     }
     out_ += ") lanes " + std::to_string(lanes_of(kernel_));
-    if (kernel_.team > 1) out_ += " team " + std::to_string(kernel_.team);
+    if (kernel_.thread_group_size > 1) out_ += " team " + std::to_string(kernel_.thread_group_size);
     out_ += "\n";
     ExprPrinter blocks(kernel_, out_, temporaries_);
     blocks.prepare(kernel_.blocks, "");

@@ -38,7 +38,7 @@ using Block = std::vector<Stmt>;
 /// Kind::vector: iterations are vector lanes. The last, partial vector is masked. An access whose
 /// offset grows by 1 per lane is a vector access. An access with the same offset in all lanes is a
 /// broadcast. Other accesses are strided or gathered. On a GPU, the iterations are distributed over
-/// the threads that run the block (Kernel::team). Outside of vector loops, all these threads
+/// the threads that run the block (Kernel::thread_group_size). Outside of vector loops, all these threads
 /// execute the same statements, except that only one thread stores.
 /// Kind::unroll: begin and end are constants. The body is emitted once per iteration, with a
 /// constant for var.
@@ -114,7 +114,7 @@ struct Kernel {
   int64_t block_var = 0;     ///< variable that holds the block index in `body`
   int64_t vector_width = 0;  ///< number of lanes in vector loops; 0: lanes_of() chooses it
   /// Number of threads that run a block together; a power of two, 1 on a CPU.
-  int64_t team = 1;
+  int64_t thread_group_size = 1;
   Block body;
   Block finish;                ///< runs once after all blocks; empty: the kernel has no finish
   double flops_per_block = 0;  ///< estimate; decides between serial and parallel execution

@@ -175,7 +175,7 @@ class Interpreter {
       : kernel_(kernel),
         buffers_(buffers),
         batch_(batch),
-        lanes_(kir::lanes_of(kernel) * kernel.team) {}
+        lanes_(kir::lanes_of(kernel) * kernel.thread_group_size) {}
 
   double operations = 0;  ///< evaluated operations on floats
 

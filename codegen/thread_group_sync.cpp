@@ -1,4 +1,4 @@
-#include "codegen/team_sync.h"
+#include "codegen/thread_group_sync.h"
 
 #include <algorithm>
 #include <set>
