@@ -28,10 +28,10 @@ class GpuContraction {
     int64_t var = -1;
     int64_t size = 1;
   };
-  /// The sinks of one tile. In their expressions, each tiled result variable is replaced by a
+  /// The roots of one tile. In their expressions, each tiled result variable is replaced by a
   /// function of the tile index and of the variables `unrolled`.
   struct TileBody {
-    std::vector<FlatSink> sinks;
+    std::vector<FlatRoot> roots;
     Vars unrolled;  ///< variables of the unrolled loops, one per tiled variable
     /// The variables `unrolled` as expressions, which index the accumulators of the tile.
     std::vector<Expr> index;
@@ -58,12 +58,12 @@ class GpuContraction {
   kir::Block& emit_reduction_loops(TileBody& tile, kir::Block& out);
   void accumulate(const TileBody& tile, int64_t accumulator_id, kir::Block& out);
   void store_tile(const TileBody& tile, int64_t accumulator_id, bool per_lane, kir::Block& out);
-  void store_results(const std::vector<FlatSink>& sinks, const Expr& total, const Expr& mask,
+  void store_results(const std::vector<FlatRoot>& roots, const Expr& total, const Expr& mask,
                      kir::Block& out);
   std::pair<Expr, Expr> split_bounds() const;
 
   KernelBuilder& b_;
-  std::vector<FlatSink> sinks_;  ///< the contraction, then its epilogue
+  std::vector<FlatRoot> roots_;  ///< the contraction, then its epilogue
   int64_t lane_var_ = -1;  ///< variable whose adjacent values are processed by adjacent threads
   bool lanes_reduced_ = false;  ///< whether lane_var_ is a reduction variable
   std::vector<Tile> tiles_;

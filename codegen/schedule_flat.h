@@ -21,16 +21,16 @@ struct IndexCheck {
   int64_t input;  ///< index into Group::inputs of the input that is read
 };
 
-/// A sink of a fused group: an elementwise output or a reduction. Its loads and stores address
+/// A root of a fused group: an elementwise output or a reduction. Its loads and stores address
 /// buffers by flat offsets.
-struct FlatSink {
-  const GroupSink* source = nullptr;
-  int id = 0;  ///< index into Group::sinks
+struct FlatRoot {
+  const FusionRoot* source = nullptr;
+  int id = 0;  ///< index into Group::roots
   /// Loop variables over the result and over the reduced dimensions. Variables of extent 1 are
   /// omitted.
   Vars out, reduce;
   /// The expression to store or to reduce. Its leaves include loads from buffers, and Lets that
-  /// read reductions of the same row. Let 2 * s + r reads result r of the reduction with sink id s.
+  /// read reductions of the same row. Let 2 * s + r reads result r of the reduction with root id s.
   Expr body;
   DType acc_dtype = DType::f32;  ///< dtype of the accumulator of a reduction
   Expr argmax_index;           ///< for argmax: row-major index over the reduction variables
@@ -67,10 +67,10 @@ struct KernelBuilder {
   Group group;
   kir::Kernel kernel;  ///< buffers: inputs, outputs, then scratch and constants
   int64_t next_var = 0;
-  /// Next free Let id. Ids below 2 * (number of sinks) are reduction results.
+  /// Next free Let id. Ids below 2 * (number of roots) are reduction results.
   int64_t next_let = 0;
   int64_t next_accumulator = 0;
-  bool has_checks = false;  ///< whether a sink has bounds checks
+  bool has_checks = false;  ///< whether a root has bounds checks
 
   KernelBuilder(Group analyzed, std::string name, const Processor& processor = kCpu);
   Expr new_var() { return Expr::var(next_var++); }
@@ -110,16 +110,16 @@ Expr load(int64_t buffer, DType dtype, const Expr& offset, const Expr& mask = {}
 /// of the reduction in row-major order.
 Expr load_reduction_result(const Group& group, const Expr& let, int64_t buffer);
 
-/// Returns the sink with id `sink_id` in flat form. `resolve` maps a Let that reads a reduction
+/// Returns the root with id `root_id` in flat form. `resolve` maps a Let that reads a reduction
 /// result to the expression that replaces it.
-FlatSink flatten(KernelBuilder& builder, int sink_id,
+FlatRoot flatten(KernelBuilder& builder, int root_id,
                  const std::function<Expr(const Expr& let)>& resolve);
 
 /// Merges pairs of variables that always occur as a * extent(b) + b into one variable, so that one
 /// loop replaces two. Removes merged variables from `rows`, too.
-void collapse_vars(KernelBuilder& builder, std::vector<FlatSink>& sinks, Vars& rows);
+void collapse_vars(KernelBuilder& builder, std::vector<FlatRoot>& roots, Vars& rows);
 
-/// Replaces the variable `var` by `replacement` in all expressions of the sink.
-void substitute(FlatSink& sink, int64_t var, const Expr& replacement);
+/// Replaces the variable `var` by `replacement` in all expressions of the root.
+void substitute(FlatRoot& root, int64_t var, const Expr& replacement);
 
 }  // namespace fluid

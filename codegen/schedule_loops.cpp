@@ -156,8 +156,8 @@ void hoist(KernelBuilder& builder, const std::vector<Expr*>& exprs,
   }
 }
 
-void emit_bounds_checks(const FlatSink& sink, kir::Block& block) {
-  for (const IndexCheck& c : sink.checks) {
+void emit_bounds_checks(const FlatRoot& root, kir::Block& block) {
+  for (const IndexCheck& c : root.checks) {
     const Expr found = Expr::index(2 * c.input), where = Expr::index(2 * c.input + 1);
     block.push_back({kir::StoreTo{kErrorBuffer, found, Expr::index(1), c.out_of_range}});
     block.push_back(
@@ -165,19 +165,19 @@ void emit_bounds_checks(const FlatSink& sink, kir::Block& block) {
   }
 }
 
-VectorizationScore vectorization_score(const KernelBuilder& builder, const FlatSink& sink,
+VectorizationScore vectorization_score(const KernelBuilder& builder, const FlatRoot& root,
                                        int64_t var) {
   VectorizationScore fit;
   auto add = [&](const Expr& offset, double weight) {
     fit.score += weight * stride_score(offset, var);
     fit.accesses += weight;
   };
-  for_each_node(sink.body, [&](const Expr& e) {
+  for_each_node(root.body, [&](const Expr& e) {
     if (e.op() == ScalarOp::load) add(e.args()[0], 1);
   });
-  double stored = sink.is_reduction() && sink.source->reduces_rows ? 0 : 1.5;
-  if (sink.is_reduction()) stored /= estimated_trip_count(builder, sink.reduce);
-  for (const auto& [result, offset] : sink.stores) add(offset, stored);
+  double stored = root.is_reduction() && root.source->reduces_rows ? 0 : 1.5;
+  if (root.is_reduction()) stored /= estimated_trip_count(builder, root.reduce);
+  for (const auto& [result, offset] : root.stores) add(offset, stored);
   return fit;
 }
 
@@ -196,9 +196,9 @@ double estimated_trip_count(const KernelBuilder& builder, const Vars& vars) {
   return n;
 }
 
-double operation_count(const FlatSink& sink) {
+double operation_count(const FlatRoot& root) {
   double n = 1;
-  for_each_node(sink.body, [&](const Expr& e) {
+  for_each_node(root.body, [&](const Expr& e) {
     if (e.op() >= ScalarOp::sqrt && e.op() <= ScalarOp::cos) n += 10;
     if (is_float(e.dtype()) && e.op() > ScalarOp::read) n += 1;
   });

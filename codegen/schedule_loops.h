@@ -37,13 +37,13 @@ Expr append_let(KernelBuilder& builder, const Expr& e, kir::Block& block);
 /// Returns an expression that reads the Let `id`.
 Expr read_let(int64_t id, DType dtype);
 
-/// Rates how well a sink vectorizes along a variable. `accesses` is the weighted number of loads
-/// and stores of the sink. In `score`, accesses whose stride is not 1 count less.
+/// Rates how well a root vectorizes along a variable. `accesses` is the weighted number of loads
+/// and stores of the root. In `score`, accesses whose stride is not 1 count less.
 struct VectorizationScore {
   double score = 0;
   double accesses = 0;
 };
-VectorizationScore vectorization_score(const KernelBuilder& builder, const FlatSink& sink,
+VectorizationScore vectorization_score(const KernelBuilder& builder, const FlatRoot& root,
                                        int64_t var);
 
 /// Returns the average fraction of vector lanes in use, in a vectorized loop of this extent.
@@ -53,12 +53,12 @@ double lane_utilization(const Dim& extent, int64_t lanes = kCpu.lanes);
 double estimated_extent(const Dim& extent);
 /// Returns the trip count of the loops over `vars` at batch size kir::kNominalBatch.
 double estimated_trip_count(const KernelBuilder& builder, const Vars& vars);
-/// Returns the approximate number of scalar operations in one evaluation of the body of the sink.
-double operation_count(const FlatSink& sink);
+/// Returns the approximate number of scalar operations in one evaluation of the body of the root.
+double operation_count(const FlatRoot& root);
 
 /// Emits stores that set the error words of an input to {1, index} if an index into this input is
 /// out of range.
-void emit_bounds_checks(const FlatSink& sink, kir::Block& block);
+void emit_bounds_checks(const FlatRoot& root, kir::Block& block);
 
 bool contains(const Vars& vars, int64_t v);
 Vars without(const Vars& vars, const Vars& removed);

@@ -52,16 +52,16 @@ std::optional<SplitContraction> SplitContraction::match(KernelBuilder& b) {
   if (b.group.parts.size() != 1) return std::nullopt;
   const GroupPart& part = b.group.parts.front();
   const auto is_map = [&](int id) {
-    return !b.group.sinks[static_cast<size_t>(id)].combine.has_value();
+    return !b.group.roots[static_cast<size_t>(id)].combine.has_value();
   };
-  if (part.sinks.empty() || is_map(part.sinks.front())) return std::nullopt;
-  if (!std::all_of(part.sinks.begin() + 1, part.sinks.end(), is_map)) return std::nullopt;
+  if (part.roots.empty() || is_map(part.roots.front())) return std::nullopt;
+  if (!std::all_of(part.roots.begin() + 1, part.roots.end(), is_map)) return std::nullopt;
   SplitContraction c(b);
   c.flatten_epilogue(part);
   Vars rows;
-  std::optional<std::vector<FlatSink>> sinks = match_sum_with_epilogue(b, rows);
-  if (!sinks) return std::nullopt;
-  c.sum_ = std::move(sinks->front());
+  std::optional<std::vector<FlatRoot>> roots = match_sum_with_epilogue(b, rows);
+  if (!roots) return std::nullopt;
+  c.sum_ = std::move(roots->front());
   if (c.sum_.result_elements.batch || c.sum_.body.op() != ScalarOp::product) return std::nullopt;
   if (!c.choose_vector_var() || !c.choose_partials()) return std::nullopt;
   c.choose_strips();
@@ -73,13 +73,13 @@ std::optional<SplitContraction> SplitContraction::match(KernelBuilder& b) {
 /// Flattens the epilogue with new loop variables, so that collapse_vars() may merge them. The
 /// epilogue runs in Kernel::finish.
 void SplitContraction::flatten_epilogue(const GroupPart& part) {
-  if (part.sinks.size() == 1) return;
-  const GroupSink& sum = b_.group.sinks[static_cast<size_t>(part.sinks.front())];
+  if (part.roots.size() == 1) return;
+  const FusionRoot& sum = b_.group.roots[static_cast<size_t>(part.roots.front())];
   total_ = b_.add_scratch_buffer(compute_dtype(sum.op->results[0].type.dtype),
                                  element_count(b_, sum.out));
   std::map<int64_t, int64_t> fresh;
-  for (size_t i = 1; i < part.sinks.size(); ++i) {
-    epilogue_.push_back(flatten(b_, part.sinks[i], [&](const Expr& let) {
+  for (size_t i = 1; i < part.roots.size(); ++i) {
+    epilogue_.push_back(flatten(b_, part.roots[i], [&](const Expr& let) {
       return load_reduction_result(b_.group, let, total_);
     }));
     const Vars vars = epilogue_.back().out;
@@ -262,7 +262,7 @@ void SplitContraction::emit_strip(kir::Block& out) {
 }
 
 /// Emits loops over the tiles of the variable others_[next] and of all later variables.
-void SplitContraction::emit_tiles(const FlatSink& sum, const Expr& offset, size_t next,
+void SplitContraction::emit_tiles(const FlatRoot& sum, const Expr& offset, size_t next,
                                   std::vector<Segment> segments, kir::Block& out) {
   if (next == others_.size()) return emit_tile(sum, offset, segments, out);
   const int64_t var = others_[next];
@@ -270,7 +270,7 @@ void SplitContraction::emit_tiles(const FlatSink& sum, const Expr& offset, size_
   const int64_t size = tile_sizes_[next];
   const auto emit_segment = [&](const Expr& base, int64_t count, kir::Block& block) {
     const Expr within = b_.new_var();
-    FlatSink renamed = sum;
+    FlatRoot renamed = sum;
     substitute(renamed, var, base + within);
     const Expr at = rewrite(offset, [&](const Expr& e) {
       return e.op() == ScalarOp::var && e.node().ivalue == var ? base + within : Expr();
@@ -290,7 +290,7 @@ void SplitContraction::emit_tiles(const FlatSink& sum, const Expr& offset, size_
   if (full * size < extent) emit_segment(Expr::index(full * size), extent - full * size, out);
 }
 
-void SplitContraction::emit_tile(const FlatSink& sum, const Expr& offset,
+void SplitContraction::emit_tile(const FlatRoot& sum, const Expr& offset,
                                  const std::vector<Segment>& segments, kir::Block& out) {
   kir::Accumulator acc{b_.next_accumulator++, sum.acc_dtype, Combine::sum, {}, false};
   std::vector<Expr> index;
@@ -359,7 +359,7 @@ void SplitContraction::emit_finish() {
   emit_epilogue(b_.kernel.finish);
 }
 
-/// Computes the values of all sinks before the first store, because an output may alias an input.
+/// Computes the values of all roots before the first store, because an output may alias an input.
 void SplitContraction::emit_epilogue(kir::Block& out) {
   const Vars& vars = epilogue_.front().out;
   kir::Block* at = &out;
@@ -368,10 +368,10 @@ void SplitContraction::emit_epilogue(kir::Block& out) {
                    v == vars.back() ? Kind::vector : Kind::serial);
   }
   std::vector<Expr*> bodies;
-  for (FlatSink& s : epilogue_) bodies.push_back(&s.body);
+  for (FlatRoot& s : epilogue_) bodies.push_back(&s.body);
   eliminate_common_subexpressions(b_, bodies, *at);
-  for (FlatSink& s : epilogue_) s.body = append_let(b_, s.body, *at);
-  for (const FlatSink& s : epilogue_) {
+  for (FlatRoot& s : epilogue_) s.body = append_let(b_, s.body, *at);
+  for (const FlatRoot& s : epilogue_) {
     for (size_t i = 0; i < s.stores.size(); ++i) {
       at->push_back({kir::StoreTo{s.buffers[i], s.stores[i].second, s.body, {}}});
     }

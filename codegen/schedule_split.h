@@ -41,23 +41,23 @@ class SplitContraction {
   void find_interior();
   Expr partial_offset(const Expr& split) const;
   void emit_strip(kir::Block& out);
-  void emit_tiles(const FlatSink& sum, const Expr& offset, size_t next,
+  void emit_tiles(const FlatRoot& sum, const Expr& offset, size_t next,
                   std::vector<Segment> segments, kir::Block& out);
-  void emit_tile(const FlatSink& sum, const Expr& offset, const std::vector<Segment>& segments,
+  void emit_tile(const FlatRoot& sum, const Expr& offset, const std::vector<Segment>& segments,
                  kir::Block& out);
   void emit_finish();
   void emit_epilogue(kir::Block& out);
 
   KernelBuilder& b_;
-  FlatSink sum_;
-  std::vector<FlatSink> epilogue_;  ///< elementwise sinks, which read the sum from `total_`
+  FlatRoot sum_;
+  std::vector<FlatRoot> epilogue_;  ///< elementwise roots, which read the sum from `total_`
   int64_t total_ = -1;  ///< index of the buffer of sums, which the epilogue reads; -1: no epilogue
   int64_t partials_ = -1;            ///< index of the buffer of partial results
   int64_t vector_ = -1;              ///< id of the vectorized result variable
   Vars others_;                      ///< result variables that are not vectorized
   std::vector<int64_t> tile_sizes_;  ///< tile size of each variable in `others_`
   int64_t max_splits_ = 0;           ///< maximum number of slices of the reduction
-  size_t strip_var_ = 0;  ///< index in FlatSink::reduce of the variable that is divided into strips
+  size_t strip_var_ = 0;  ///< index in FlatRoot::reduce of the variable that is divided into strips
   int64_t strip_ = 1;     ///< iterations of the strip variable per strip
   /// Range of the innermost reduction variable in which no access is out of bounds along this axis.
   /// Empty if the loop is not divided.

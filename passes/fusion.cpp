@@ -74,17 +74,17 @@ bool is_update(const ir::Op& op) { return op.role == ir::Role::optimize; }
 /// once per result. This limits the size of groups: values of large groups have long live ranges,
 /// and the model has no term for memory use.
 double kernel_cost(const Group& group, int64_t batch, bool in_scan) {
-  const bool shared = in_scan || std::ranges::all_of(group.sinks, [](const GroupSink& s) {
+  const bool shared = in_scan || std::ranges::all_of(group.roots, [](const FusionRoot& s) {
                         return is_update(*s.op);
                       });
   using Loop = std::tuple<std::vector<int64_t>, std::vector<int64_t>, bool>;
   std::map<Loop, Nodes> computed;
   double cost = kLaunchCost;
-  for (const GroupSink& sink : group.sinks) {
-    const double n = points(group, sink.out, batch) * points(group, sink.reduce, batch);
+  for (const FusionRoot& root : group.roots) {
+    const double n = points(group, root.out, batch) * points(group, root.reduce, batch);
     Nodes own;
-    Nodes& known = shared ? computed[{sink.out, sink.reduce, sink.finish}] : own;
-    cost += n * operations(sink.body, known) * (sink.finish ? kSerialSlowdown : 1);
+    Nodes& known = shared ? computed[{root.out, root.reduce, root.finish}] : own;
+    cost += n * operations(root.body, known) * (root.finish ? kSerialSlowdown : 1);
   }
   for (const Value& v : group.inputs) cost += bytes(v, batch) * kOpsPerByte;
   for (const Value& v : group.outputs) cost += bytes(v, batch) * kOpsPerByte;
