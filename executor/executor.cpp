@@ -319,7 +319,7 @@ class Executor::Impl {
   }
   const Variable& recipe_variable(std::string_view recipe_name, std::string_view state) {
     const std::string& checked = checked_recipe(recipe_name);
-    return session().variables().named(recipe_state(checked, state));
+    return session().variables().at(recipe_state(checked, state));
   }
   bool has_schedule(std::string_view recipe_name) const {
     const ir::Op* train = recipe(recipe_name);
@@ -430,7 +430,7 @@ class Executor::Impl {
     for (const auto& op : session_.recorded_program().main().ops) {
       const bool cached = is_store(*op) &&
                           is_cache(*variable_named(session_.recorded_program().main(), op->symbol));
-      if (is_store(*op) && !cached) written.push_back(session_.variables().named(op->symbol));
+      if (is_store(*op) && !cached) written.push_back(session_.variables().at(op->symbol));
     }
     return written;
   }
@@ -612,7 +612,7 @@ void Executor::save(const std::string& path, const SaveOptions& options) {
   const auto use = impl_.lock();
   Session& session = impl_->session();
   const auto value = [&](const std::string& name) {
-    return session.values().value(session.variables().named(name));
+    return session.values().value(session.variables().at(name));
   };
   const std::vector<LoraAdapter> adapters = lora_adapters(impl_->recorded_program());
   const bool adapters_only = !adapters.empty() && !options.merge_adapters;
@@ -687,14 +687,14 @@ std::vector<std::string> Executor::parameters() const {
 Tensor Executor::parameter(std::string_view name) {
   const auto use = impl_.lock();
   Session& session = impl_->session();
-  return session.values().value(session.variables().named(name)).copy();
+  return session.values().value(session.variables().at(name)).copy();
 }
 
 void Executor::set_parameter(std::string_view name, const Tensor& value) {
   const auto use = impl_.lock();
   impl_->averages().require_not_in_use("set_parameter()");
   Session& session = impl_->session();
-  const Variable& variable = session.variables().named(name);
+  const Variable& variable = session.variables().at(name);
   check_value(variable.name, variable.type, value, "");
   session.values().assign(variable, value);
 }
@@ -746,7 +746,7 @@ std::optional<double> Executor::learning_rate(std::string_view recipe) const {
 }
 
 Profile Executor::profile() const { return impl_->session().profile(); }
-Limits Executor::limits() const { return impl_->session().device().limits(); }
+PeakRates Executor::peak_rates() const { return impl_->session().device().peak_rates(); }
 
 MemoryUse Executor::memory() const {
   const auto use = impl_.lock();

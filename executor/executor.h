@@ -249,7 +249,7 @@ class Executor {
   /// The profile of the steps recorded so far; see ExecutorOptions::profile.
   Profile profile() const;
   /// Peak FLOP/s and memory bandwidth of the place. May first measure the CPU for about a second.
-  Limits limits() const;
+  PeakRates peak_rates() const;
 
   /// The memory that this executor uses.
   MemoryUse memory() const;

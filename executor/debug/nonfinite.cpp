@@ -123,7 +123,7 @@ std::optional<NonfiniteOp> first_nonfinite_op(const NonfiniteKernel& bad, int64_
   options.fuse = options.libraries = false;
   run_passes(program, pipeline(options), options, device.target());
   const MemoryPlan plan = memory_plan(program, options);
-  const Regions regions{.state = align_up(plan.state),
+  const RegionSizes regions{.state = align_up(plan.state),
                         .feeds = align_up(plan.feeds),
                         .outputs = align_up(plan.outputs),
                         .transient = align_up(plan.transient)};

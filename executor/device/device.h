@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "executor/device/compile_report.h"
-#include "executor/device/limits.h"
+#include "executor/device/peak_rates.h"
 #include "executor/device/place_memory.h"
 #include "executor/device/step_times.h"
 #include "executor/device/variables.h"
@@ -126,7 +126,7 @@ class Device {
   virtual const Target& target() const = 0;
   virtual int threads() const = 0;  ///< number of host threads for copying feeds
   /// Allocates the memory of a session. Throws DeviceError when the place has too little memory.
-  virtual std::shared_ptr<PlaceMemory> allocate_memory(const Regions& regions) const = 0;
+  virtual std::shared_ptr<PlaceMemory> allocate_memory(const RegionSizes& regions) const = 0;
   /// Compiles the main graph of a program that has been through the whole pass pipeline.
   /// `final_program` and `plan` must outlive the result. Returns null when a library has no
   /// algorithm for an op that the target assigned to the library. Afterwards the target no longer
@@ -148,7 +148,7 @@ class Device {
   /// Returns the bytes of pinned host memory in use.
   virtual int64_t pinned_bytes() const { return 0; }
   /// Peak FLOP/s and memory bandwidth of the place. The first call may run a benchmark.
-  virtual Limits limits() const = 0;
+  virtual PeakRates peak_rates() const = 0;
 };
 
 }  // namespace fluid

@@ -42,7 +42,7 @@ PlannedStep StepPlanner::plan_step(int64_t batch) const {
 /// programs.
 void StepPlanner::add_step(const Options& whole, PlannedStep& step) const {
   const int64_t count = whole.mode == Mode::train ? options_.micro_batches : 1;
-  Regions& regions = step.regions;
+  RegionSizes& regions = step.regions;
   int64_t outputs = 0;
   const size_t first = step.micro_batches.size();
   std::set<std::pair<MicroBatchKind, int64_t>> planned;
@@ -86,9 +86,9 @@ void StepPlanner::add_startup_program(PlannedStep& step) const {
     if (is_initialised(v)) wanted.insert(v.name);
   }
   const StartupPlan first_values = plan_startup_values(wanted, step.variables, programs);
-  if (first_values.filled.empty()) return;
-  add_init_program(*startup_program(program_.ir().name, first_values.filled),
-                   first_values.filled_names(), step);
+  if (first_values.computed.empty()) return;
+  add_init_program(*startup_program(program_.ir().name, first_values.computed),
+                   first_values.computed_names(), step);
 }
 
 /// Adds to `step` the memory of a program that runs before the step: the startup program, or the

@@ -51,7 +51,7 @@ class GpuDevice : public Device {
 
   const Target& target() const override { return target_; }
   int threads() const override { return host_threads_; }
-  std::shared_ptr<PlaceMemory> allocate_memory(const Regions& regions) const override {
+  std::shared_ptr<PlaceMemory> allocate_memory(const RegionSizes& regions) const override {
     return std::make_shared<GpuPlaceMemory>(gpu_, regions);
   }
 
@@ -86,12 +86,12 @@ class GpuDevice : public Device {
   bool adopt_tuning_record(const std::map<std::string, std::string>& entries) override {
     return selector_.adopt_tuning_record(entries);
   }
-  Limits limits() const override {
+  PeakRates peak_rates() const override {
     return {.flops_f64 = target_.f64_rate(),
             .flops_f32 = target_.f32_matmul_rate(),
             .flops_f16 = target_.half_matmul_rate(),
             .flops_bf16 = target_.half_matmul_rate(),
-            .bytes = target_.memory_rate(),
+            .bytes_per_second = target_.memory_rate(),
             .tf32 = target_.tf32()};
   }
 

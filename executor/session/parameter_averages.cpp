@@ -27,14 +27,14 @@ void ParameterAverages::use(bool use) {
   in_use_ = use;
   if (!use) {
     for (const auto& [name, value] : std::exchange(parameters_, {})) {
-      values.assign(variables.named(name), value);
+      values.assign(variables.at(name), value);
     }
     return;
   }
   std::set<std::string> replaced;
   for (const ir::Op* train : recipes) {
     const std::string counter = recipe_state(recipe_name(*train), kUpdateCounter);
-    if (values.value(variables.named(counter)).item() == 0) continue;
+    if (values.value(variables.at(counter)).item() == 0) continue;
     for (const Variable& parameter : variables.all()) {
       const Variable* average = variables.find(average_name(*train, parameter.name));
       if (average == nullptr || !replaced.insert(parameter.name).second) continue;

@@ -123,8 +123,8 @@ PreparedStep* StepCache::find_predict(const Batch& batch, int64_t length,
   return nullptr;
 }
 
-Regions StepCache::required_regions(const MemoryPlan& plan) const {
-  const Regions& now = memory_->regions();
+RegionSizes StepCache::required_regions(const MemoryPlan& plan) const {
+  const RegionSizes& now = memory_->regions();
   return {.state = std::max(now.state, plan.state),
           .feeds = std::max(now.feeds, align_up(plan.feeds)),
           .outputs = std::max(now.outputs, align_up(plan.outputs)),
@@ -132,7 +132,7 @@ Regions StepCache::required_regions(const MemoryPlan& plan) const {
           .feed_slots = now.feed_slots};
 }
 
-void StepCache::check_memory(const Regions& regions, int64_t batch) const {
+void StepCache::check_memory(const RegionSizes& regions, int64_t batch) const {
   const MemoryLimit& limit = options_.memory;
   if (regions.total_bytes() <= limit.bytes) return;
   const std::string why = fmt::format(
@@ -278,14 +278,14 @@ AddedSteps StepCache::add_steps(std::span<const Options> wanted,
   add_from(0);
   for (const Variable& v : recorded_variables()) variables.add(v.name, v.type, v.kind);
   StartupPlan first_values = plan_startup(variables, compiled, has_value);
-  if (!first_values.filled.empty()) {
+  if (!first_values.computed.empty()) {
     const size_t known = compiled.size();
-    const auto program = startup_program(recorded_->name, first_values.filled);
+    const auto program = startup_program(recorded_->name, first_values.computed);
     added.startup_steps.push_back(
-        compile_stores(*program, first_values.filled_names(), compiled, steps));
+        compile_stores(*program, first_values.computed_names(), compiled, steps));
     add_from(known);
   }
-  const Regions regions = required_regions(compiled, steps, variables);
+  const RegionSizes regions = required_regions(compiled, steps, variables);
   int64_t batch = 0;
   for (const auto& step : steps) batch = std::max(batch, step->options().batch);
   check_memory(regions, batch);
@@ -298,9 +298,9 @@ AddedSteps StepCache::add_steps(std::span<const Options> wanted,
   return added;
 }
 
-Regions StepCache::required_regions(const Programs& programs, const Steps& steps,
+RegionSizes StepCache::required_regions(const Programs& programs, const Steps& steps,
                                     const Variables& variables) const {
-  Regions regions = memory_->regions();
+  RegionSizes regions = memory_->regions();
   for (const auto& entry : programs) {
     regions.transient = std::max(regions.transient, align_up(entry->plan.transient));
   }
@@ -330,7 +330,7 @@ void StepCache::add_and_bind(Programs programs, Steps steps, Variables variables
 
 /// Replaces the memory by a larger one. If the replacement fails, rebinds the steps to the old
 /// memory.
-void StepCache::grow_memory(const Regions& regions) {
+void StepCache::grow_memory(const RegionSizes& regions) {
   run_or_rebind([&] {
     for (const auto& entry : programs_) entry->executable->unbind();
     memory_ = memory_->reallocate(regions);

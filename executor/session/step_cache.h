@@ -99,11 +99,11 @@ class StepCache {
   std::vector<PreparedStep*> compile_weight_steps(Programs& compiled, Steps& steps);
   StartupPlan plan_startup(const Variables& variables, const Programs& compiled,
                            const std::function<bool(const std::string&)>& has_value) const;
-  void check_memory(const Regions& regions, int64_t batch) const;
-  Regions required_regions(const MemoryPlan& plan) const;
-  Regions required_regions(const Programs& programs, const Steps& steps,
+  void check_memory(const RegionSizes& regions, int64_t batch) const;
+  RegionSizes required_regions(const MemoryPlan& plan) const;
+  RegionSizes required_regions(const Programs& programs, const Steps& steps,
                            const Variables& variables) const;
-  void grow_memory(const Regions& regions);
+  void grow_memory(const RegionSizes& regions);
   void add_and_bind(Programs programs, Steps steps, Variables variables, bool memory_moved);
   using Change = std::function<void()>;
   void run_or_rebind(

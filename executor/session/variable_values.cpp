@@ -15,7 +15,7 @@ void VariableValues::set_value(const std::string& name, const Tensor& value) {
     deferred_values_.insert_or_assign(name, value);
   } else {
     initialise();
-    assign(steps_.variables().named(name), value);
+    assign(steps_.variables().at(name), value);
   }
 }
 
@@ -54,7 +54,7 @@ void VariableValues::initialise() {
     }
     while (!deferred_values_.empty()) {
       const auto& [name, value] = *deferred_values_.begin();
-      assign(steps_.variables().named(name), value);
+      assign(steps_.variables().at(name), value);
       initialised_names_.insert(name);
       deferred_values_.erase(deferred_values_.begin());
     }
@@ -70,7 +70,7 @@ void VariableValues::assign_array(const std::string& name) {
   const ir::Op* declared = steps_.recorded_program().main().find("param", name);
   if (declared == nullptr) return;
   if (const auto values = initial_values(declared->results[0].type, declared->attrs)) {
-    assign(steps_.variables().named(name), *values);
+    assign(steps_.variables().at(name), *values);
   }
 }
 
@@ -159,7 +159,7 @@ void VariableValues::save_control_variables(ControlValues& to) {
 }
 
 void VariableValues::restore_control_variables(const ControlValues& controls) {
-  for (const auto& [name, value] : controls) assign(steps_.variables().named(name), value);
+  for (const auto& [name, value] : controls) assign(steps_.variables().at(name), value);
 }
 
 }  // namespace fluid

@@ -288,19 +288,19 @@ fl::ExecutorOptions options_of(std::string& name) {
 }
 
 /// Lower bounds of the time of a profiled step, in milliseconds: its FLOPs and its bytes at the
-/// limits of the place.
+/// peak rates of the place.
 struct Least {
   double arithmetic_ms = 0, memory_ms = 0;
 };
 
 Least least(const fl::Executor& exe) {
-  const fl::Limits limits = exe.limits();
+  const fl::PeakRates rates = exe.peak_rates();
   Least least;
   const fl::Profile profile = exe.profile();
   for (const auto& run : profile.steps.at(0).runs) {
     for (const fl::CallInfo& call : run) {
-      if (call.flops > 0) least.arithmetic_ms += 1e3 * call.flops / limits.flops(call.dtype);
-      least.memory_ms += 1e3 * call.bytes / limits.bytes;
+      if (call.flops > 0) least.arithmetic_ms += 1e3 * call.flops / rates.flops(call.dtype);
+      least.memory_ms += 1e3 * call.bytes / rates.bytes_per_second;
     }
   }
   return least;
