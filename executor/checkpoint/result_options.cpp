@@ -26,7 +26,7 @@ void add_place_options(const ExecutorOptions& options, Place place, int threads,
     all["threads"] = std::to_string(threads);
     return;
   }
-  const GpuLibraries libraries{options.gpu.workspace, options.gpu.tf32};
+  const GpuLibraryOptions libraries{options.gpu.workspace, options.gpu.tf32};
   all["place"] = "cuda";
   all["tuning"] = on_or_off(options.gpu.tune && !options.cache_dir.empty());
   all["workspace"] = std::to_string(libraries.max_workspace()) + " bytes";

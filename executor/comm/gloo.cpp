@@ -130,7 +130,7 @@ class Heartbeat {
       send_now_ = false;
       lock.unlock();
       store_.send_heartbeat(collectives_started);
-      if (store_.has_failure()) active_buffer_.interrupt();
+      if (store_.has_failed()) active_buffer_.interrupt();
       lock.lock();
       wake_.wait_for(lock, heartbeat_interval(store_.timeout()),
                      [this] { return stopping_ || send_now_; });

@@ -94,7 +94,7 @@ void Store::barrier(Duration max_wait) {
   const int64_t number = ++barriers_entered_;
   while (request_or_throw({Kind::barrier, number, "", ""}, extra_response_time(timeout_)).kind ==
          Kind::expired) {
-    if (Clock::now() >= deadline || has_failure()) throw DeviceError(diagnose(Duration(0)));
+    if (Clock::now() >= deadline || has_failed()) throw DeviceError(diagnose(Duration(0)));
   }
 }
 
@@ -126,7 +126,7 @@ std::string Store::diagnose_if_certain(Duration wait) {
   return diagnosis_;
 }
 
-bool Store::has_failure() {
+bool Store::has_failed() {
   std::lock_guard lock(mutex_);
   return server_unreachable_ || !diagnosis_.empty();
 }

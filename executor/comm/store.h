@@ -60,7 +60,7 @@ class Store {
 
   /// Whether a rank has failed or rank 0 is unreachable. After such a failure, a collective may
   /// never complete.
-  bool has_failure();
+  bool has_failed();
 
   Duration timeout() const { return timeout_; }
   /// Sets the timeout of later calls. Thread-safe.

@@ -299,8 +299,8 @@ void CpuExecutable::call_library(const CpuCall& call, size_t slots, int64_t step
   }
 }
 
-std::vector<CallOp> CpuExecutable::call_ops() const {
-  std::vector<CallOp> ops;
+std::vector<ExecutableCall> CpuExecutable::call_ops() const {
+  std::vector<ExecutableCall> ops;
   for (const CpuCall& call : calls_) ops.push_back({call.op, call.steps});
   return ops;
 }

@@ -179,14 +179,14 @@ std::optional<NonfiniteElement> first_nonfinite_element(const void* data, DType 
   return std::nullopt;
 }
 
-std::string describe_body_op(const NonfiniteKernel& kernel, int64_t batch, Device& device) {
+std::string describe_nonfinite_body_op_or_empty(const NonfiniteKernel& kernel, int64_t batch, Device& device) {
   if (kernel.operands.empty()) return "";
   const auto op = first_nonfinite_op(kernel, batch, device);
   return op ? text_of(*op, batch) : "";
 }
 
 std::string describe_nonfinite_op(const NonfiniteKernel& kernel, int64_t batch, Device& device) {
-  if (std::string text = describe_body_op(kernel, batch, device); !text.empty()) return text;
+  if (std::string text = describe_nonfinite_body_op_or_empty(kernel, batch, device); !text.empty()) return text;
   // Names the first op of the kernel's body, because it is unknown which op of the kernel produced
   // the first non-finite value. The body of a library kernel starts with its matmul or convolution.
   const auto& name = kernel.op->attrs.get<GraphRef>("body").name;

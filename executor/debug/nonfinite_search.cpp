@@ -136,7 +136,7 @@ std::string NonfiniteSearch::describe_nonfinite_body_op(const PreparedStep& step
         if (done || !is_recomputable(op)) return true;
         const int64_t samples = step.runs()[i].micro_batch.samples;
         const NonfiniteKernel kernel{&op, 0, {}, copies_of(op.operands, buffers, samples)};
-        text = describe_body_op(kernel, samples, host_device());
+        text = describe_nonfinite_body_op_or_empty(kernel, samples, host_device());
         return text.empty();
       });
   return text;

@@ -69,7 +69,7 @@ class LibraryRejection : public DeviceError {
 };
 
 /// Describes one call of an executable.
-struct CallOp {
+struct ExecutableCall {
   const ir::Op* op = nullptr;
   int64_t steps = 1;  ///< number of times that a scan repeats the call; 1 outside of scans
 };
@@ -113,7 +113,7 @@ class Executable {
     return ended ? *ended : finish(slots.outputs);
   }
   /// Returns one element per call, in execution order.
-  virtual std::vector<CallOp> call_ops() const = 0;
+  virtual std::vector<ExecutableCall> call_ops() const = 0;
   /// Sets the callback for later runs; null removes the callback. A run with a callback skips
   /// collectives and all ops that depend on their results.
   virtual void set_observer(KernelObserver observer) = 0;

@@ -251,7 +251,7 @@ void print_rate(const DataSource& data, const DataFlags& flags) {
   const double seconds = watch.ms() / 1000;
   fmt::print("{} samples in {:.3g} s: {:.0f} samples/s in batches of {}\n", samples, seconds,
              static_cast<double>(samples) / seconds, flags.batch);
-  report_skipped(reader, flags.spec);
+  print_skipped_records(reader, flags.spec);
 }
 
 /// Prints the errors of bad records to stderr, and the number of bad records to stdout. `bad`: the

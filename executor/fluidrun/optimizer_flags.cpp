@@ -70,32 +70,32 @@ ir::Op* replace_optimizer(Program& program, ir::Op* train, const OpDef& optimize
   return train;
 }
 
-/// Sets an attribute of the recipe. `given`: the flag and its value, for error messages.
+/// Sets an attribute of the recipe. `command_line_text`: the flag and its value, for error messages.
 void set_attribute(ir::Op& train, const std::string& name, const Attr& value,
-                   const std::string& given) {
+                   const std::string& command_line_text) {
   const OpDef& optimizer = optimizer_called(train.attrs.get<std::string>("optimizer"));
   std::vector<std::string> known = {"--lr"};
   for (const AttrDef& a : *optimizer.attrs) known.push_back(flag_of(a.name));
   if (std::ranges::find(known, flag_of(name)) == known.end()) {
-    throw UserError(fmt::format("{}: no setting of {}, which has {}", given, *optimizer.name,
+    throw UserError(fmt::format("{}: no setting of {}, which has {}", command_line_text, *optimizer.name,
                                 join_names(known)));
   }
   train.attrs.set(name, value);
   try {
     infer_types(train);
   } catch (const UserError& e) {
-    throw UserError(fmt::format("{}: {}", given, e.what()));
+    throw UserError(fmt::format("{}: {}", command_line_text, e.what()));
   }
 }
 
 /// The optimizer flags on the command line, for error messages.
-std::string given_text(const OptimizerFlags& flags) {
+std::string command_line_text(const OptimizerFlags& flags) {
   std::vector<std::string> texts;
   if (!flags.name.empty()) texts.push_back("--optimizer " + flags.name);
   if (!flags.output.empty()) texts.push_back("--minimize " + flags.output);
   if (flags.lr > 0) texts.push_back(fmt::format("--lr {}", flags.lr));
   for (const auto& [name, flag] : flags.settings) {
-    if (flag.is_given()) texts.push_back(flag.given());
+    if (flag.is_set()) texts.push_back(flag.command_line_text());
   }
   return fmt::format("{}", fmt::join(texts, " "));
 }
@@ -124,7 +124,7 @@ void add_optimizer_flags(CLI::App& command, OptimizerFlags& flags) {
 }
 
 void set_optimizer(Program& program, const OptimizerFlags& flags, const std::string& recipe) {
-  ir::Op* train = recipe_to_change(program, given_text(flags), recipe);
+  ir::Op* train = recipe_to_change(program, command_line_text(flags), recipe);
   if (train != nullptr && !flags.output.empty()) {
     throw UserError(fmt::format("--minimize {}: program '{}' has a loss that it minimizes",
                                 flags.output, program.ir().name));
@@ -136,7 +136,7 @@ void set_optimizer(Program& program, const OptimizerFlags& flags, const std::str
   if (train == nullptr) return;  // the trainer rejects a program without a recipe
   if (flags.lr > 0) set_attribute(*train, "lr", flags.lr, fmt::format("--lr {}", flags.lr));
   for (const auto& [name, flag] : flags.settings) {
-    if (flag.is_given()) set_attribute(*train, name, flag.value(), flag.given());
+    if (flag.is_set()) set_attribute(*train, name, flag.value(), flag.command_line_text());
   }
 }
 

@@ -149,7 +149,7 @@ Place place_on_target(const PlanFlags& flags, const std::string& description) {
   return cuda(gpu.value_or(0));
 }
 
-PlanTarget plan_target(const PlanFlags& flags, const GpuLibraries& libraries) {
+PlanTarget plan_target(const PlanFlags& flags, const GpuLibraryOptions& libraries) {
   if (flags.target.empty()) {
     const Place place = place_of(flags.place, flags.world.bandwidth.has_value());
     std::unique_ptr<Target> target = target_of(place, flags.place);

@@ -166,7 +166,7 @@ int run(const PredictFlags& flags) {
   predict_all(executor, reader, {rows, classes}, files, printed_samples(flags, reader),
               flags.draw > 0);
   for (const OutputFile& file : files) file.write();
-  report_skipped(reader, flags.data);
+  print_skipped_records(reader, flags.data);
   note_untrained_parameters(executor, flags.params);
   report_profile(executor, flags.profile);
   return 0;

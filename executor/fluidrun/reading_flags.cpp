@@ -37,7 +37,7 @@ BadRecords bad_records_of(const ReadingFlags& flags, bool trains) {
   return trains ? BadRecords::skip : BadRecords::leave_out;
 }
 
-void report_skipped(const Reader& reader, const std::string& spec) {
+void print_skipped_records(const Reader& reader, const std::string& spec) {
   const SkippedRecords skipped = reader.skipped();
   if (skipped.count == 0) return;
   print_to(stderr, "data '{}': skipped {} bad record{}; the first: {}\n", spec, skipped.count,

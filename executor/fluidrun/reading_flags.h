@@ -26,6 +26,6 @@ void add_bad_record_flag(CLI::App& command, std::string& value, const std::strin
 BadRecords bad_records_of(const ReadingFlags& flags, bool trains);
 
 /// Prints to stderr the number of skipped bad records in the data `spec`, and the first error.
-void report_skipped(const Reader& reader, const std::string& spec);
+void print_skipped_records(const Reader& reader, const std::string& spec);
 
 }  // namespace fluid

@@ -31,15 +31,15 @@ std::string select_recipe(Program& program, const std::string& recipe);
 
 /// Returns the name of the recipe called `text`, or of the only recipe whose name begins with
 /// `text`. Throws UserError if no recipe or several recipes match. The error message begins with
-/// `given`, the flag and its value.
+/// `command_line_text`, the flag and its value.
 std::string recipe_called(const Program& program, const std::string& text,
-                          const std::string& given);
+                          const std::string& command_line_text);
 
 /// Returns the recipe to which flags such as --lr apply: the recipe named `recipe`, or the only
-/// recipe if `recipe` is empty. `given`: the flags on the command line as text; empty if no flag is
+/// recipe if `recipe` is empty. `command_line_text`: the flags on the command line as text; empty if no flag is
 /// given. Returns null if the program has no recipe. If the program has several recipes and
-/// `recipe` is empty, returns null if `given` is empty, else throws UserError.
-ir::Op* recipe_to_change(Program& program, const std::string& given,
+/// `recipe` is empty, returns null if `command_line_text` is empty, else throws UserError.
+ir::Op* recipe_to_change(Program& program, const std::string& command_line_text,
                          const std::string& recipe = "");
 
 }  // namespace fluid

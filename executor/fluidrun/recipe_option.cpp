@@ -43,15 +43,15 @@ void check_names(const CLI::App& command, const std::vector<std::string>& flags)
   }
 }
 
-/// Calls `work`. If `work` throws, begins the error message with `given`, the option and its value.
+/// Calls `work`. If `work` throws, begins the error message with `command_line_text`, the option and its value.
 template <class F>
-void with_option_named(const std::string& given, F work) {
+void with_option_named(const std::string& command_line_text, F work) {
   try {
     work();
   } catch (const UserError& e) {
-    throw UserError(fmt::format("{}: {}", given, e.what()));
+    throw UserError(fmt::format("{}: {}", command_line_text, e.what()));
   } catch (const CLI::ParseError& e) {
-    throw UserError(fmt::format("{}: {}", given, e.what()));
+    throw UserError(fmt::format("{}: {}", command_line_text, e.what()));
   }
 }
 
@@ -67,17 +67,17 @@ void add_recipe_option_flag(CLI::App& command, std::vector<std::string>& texts) 
 }
 
 RecipeOption::RecipeOption(const Program& program, const std::string& text)
-    : given_(fmt::format("--recipe-option '{}'", text)) {
+    : command_line_text_(fmt::format("--recipe-option '{}'", text)) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos) {
-    throw UserError(given_ + ": must be NAME:FLAG=VALUE,..., as in 'd:lr=1e-4,optimizer=adam'");
+    throw UserError(command_line_text_ + ": must be NAME:FLAG=VALUE,..., as in 'd:lr=1e-4,optimizer=adam'");
   }
   if (recipe_names(program.ir().main()).size() <= 1) {
     throw UserError(
-        fmt::format("{}: program '{}' does not have several recipes", given_, program.ir().name));
+        fmt::format("{}: program '{}' does not have several recipes", command_line_text_, program.ir().name));
   }
-  recipe_ = recipe_called(program, text.substr(0, colon), given_);
-  with_option_named(given_, [&] {
+  recipe_ = recipe_called(program, text.substr(0, colon), command_line_text_);
+  with_option_named(command_line_text_, [&] {
     CLI::App parser;
     parser.set_help_flag();
     add_optimizer_flags(parser, optimizer_);
@@ -91,14 +91,14 @@ RecipeOption::RecipeOption(const Program& program, const std::string& text)
 }
 
 void RecipeOption::set_optimizer(Program& program) const {
-  with_option_named(given_, [&] {
+  with_option_named(command_line_text_, [&] {
     fluid::set_optimizer(program, optimizer_, recipe_);
     set_update(program, update_, recipe_);
   });
 }
 
 void RecipeOption::set_schedule(Program& program, std::optional<int64_t> updates) const {
-  with_option_named(given_, [&] { fluid::set_schedule(program, schedule_, updates, recipe_); });
+  with_option_named(command_line_text_, [&] { fluid::set_schedule(program, schedule_, updates, recipe_); });
 }
 
 }  // namespace fluid

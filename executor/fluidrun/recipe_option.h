@@ -22,7 +22,7 @@ class RecipeOption {
   RecipeOption(const Program& program, const std::string& text);
 
   const std::string& recipe() const { return recipe_; }
-  const std::string& given() const { return given_; }  ///< the option and its value
+  const std::string& command_line_text() const { return command_line_text_; }  ///< the option and its value
 
   /// Like fluid::set_optimizer() and set_update(), for the recipe.
   void set_optimizer(Program& program) const;
@@ -30,7 +30,7 @@ class RecipeOption {
   void set_schedule(Program& program, std::optional<int64_t> updates) const;
 
  private:
-  std::string given_, recipe_;
+  std::string command_line_text_, recipe_;
   OptimizerFlags optimizer_;
   UpdateFlags update_;
   ScheduleFlags schedule_;

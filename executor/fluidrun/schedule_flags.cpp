@@ -50,9 +50,9 @@ void apply_setting_flags(ir::Op& train, const OpDef& schedule, const SettingFlag
   std::vector<std::string> known;
   for (const AttrDef& a : settings) known.push_back(schedule_flag_of(a.name));
   for (const auto& [setting, flag] : flags) {
-    if (!flag.is_given()) continue;
+    if (!flag.is_set()) continue;
     if (std::ranges::find(known, flag.flag) == known.end()) {
-      throw UserError(fmt::format("{}: no setting of {}, which has {}", flag.given(),
+      throw UserError(fmt::format("{}: no setting of {}, which has {}", flag.command_line_text(),
                                   schedule_name(schedule), join_names(known)));
     }
     train.attrs.set(attribute_of(setting), flag.value());
@@ -69,11 +69,11 @@ void require_settings(const ir::Op& train, const OpDef& schedule) {
 }
 
 /// The schedule flags on the command line, for error messages.
-std::string given_text(const ScheduleFlags& flags) {
+std::string command_line_text(const ScheduleFlags& flags) {
   std::vector<std::string> texts;
   if (!flags.name.empty()) texts.push_back("--schedule " + flags.name);
   for (const auto& [setting, flag] : flags.settings) {
-    if (flag.is_given()) texts.push_back(flag.given());
+    if (flag.is_set()) texts.push_back(flag.command_line_text());
   }
   return fmt::format("{}", fmt::join(texts, " "));
 }
@@ -96,9 +96,9 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
 
 void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<int64_t> updates,
                   const std::string& recipe) {
-  const std::string given = given_text(flags);
-  ir::Op* train = recipe_to_change(program, given, recipe);
-  if (given.empty() || train == nullptr) return;  // the trainer rejects a program without recipe
+  const std::string flag_text = command_line_text(flags);
+  ir::Op* train = recipe_to_change(program, flag_text, recipe);
+  if (flag_text.empty() || train == nullptr) return;  // the trainer rejects a program without recipe
   if (!flags.name.empty()) {
     replace_schedule(*train, schedule_called(flags.name));
   } else if (train->attrs.get_or("schedule", std::string()).empty()) {
@@ -113,7 +113,7 @@ void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<in
       throw UserError(
           fmt::format("{}: the data is a stream, whose number of steps is unknown: give "
                       "--schedule-steps or --max-steps",
-                      given));
+                      flag_text));
     }
     train->attrs.set(attribute_of(kSteps), *updates);
   }
@@ -121,7 +121,7 @@ void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<in
   try {
     infer_types(*train);
   } catch (const UserError& e) {
-    throw UserError(fmt::format("{}: {}", given, e.what()));
+    throw UserError(fmt::format("{}: {}", flag_text, e.what()));
   }
 }
 

@@ -96,7 +96,7 @@ Attr SettingFlag::value() const {
   return *kind_of(kind).parse(text);
 }
 
-std::string SettingFlag::given() const {
+std::string SettingFlag::command_line_text() const {
   if (is_on == false) return negated(flag);
   return text.empty() ? flag : flag + " " + text;
 }

@@ -21,9 +21,9 @@ struct SettingFlag {
   std::string text;                ///< value on the command line; empty: not given
   std::optional<bool> is_on = {};  ///< value of a bool setting; nullopt: not given
 
-  bool is_given() const { return is_on.has_value() || !text.empty(); }
+  bool is_set() const { return is_on.has_value() || !text.empty(); }
   /// The flag as on the command line: "--weight-decay 0.1" or "--amsgrad".
-  std::string given() const;
+  std::string command_line_text() const;
   Attr value() const;
 };
 using SettingFlags = std::map<std::string, SettingFlag>;  ///< setting name -> flag

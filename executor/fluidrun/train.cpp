@@ -57,7 +57,7 @@ void set_schedules(Program& program, const TrainFlags& flags, std::optional<int6
     const RecipeOption option(program, text);
     const auto found = std::ranges::find(cycle.recipes(), option.recipe(), &FitRecipe::name);
     if (found == cycle.recipes().end()) {
-      throw UserError(fmt::format("{}: recipe '{}' is not in the cycle {}", option.given(),
+      throw UserError(fmt::format("{}: recipe '{}' is not in the cycle {}", option.command_line_text(),
                                   option.recipe(), cycle.text()));
     }
     const auto index = static_cast<size_t>(found - cycle.recipes().begin());
@@ -282,8 +282,8 @@ class Training {
       log_.append(epoch);
     };
     options.on_end = [this] {
-      report_skipped(train_, flags_.data);
-      if (validation_) report_skipped(*validation_, flags_.val);
+      print_skipped_records(train_, flags_.data);
+      if (validation_) print_skipped_records(*validation_, flags_.val);
       report_profile(trainer_.executor(), flags_.profile, world_);
     };
     options.notice = [this](const std::string& text) {
@@ -366,7 +366,7 @@ void add_train(CLI::App& app, Action& action) {
       data_help() + "\n" + pattern_help());
   command->callback([&action, flags, command] {
     if (flags->overfit > 0) set_overfit_steps(*flags, command->count("--epochs") > 0);
-    if (flags->dry_run) drop_file_flags(*flags);
+    if (flags->dry_run) reset_file_flags(*flags);
     action = [flags] { return train(*flags); };
   });
 }

@@ -39,7 +39,7 @@ GpuCollectives::GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeer
       done_(gpu_->gpu.create_event()) {
   peers_.host_communicator->barrier(peers_.rendezvous_timeout);
   check_distinct_gpus();
-  gpu_->ledger.measure("communicator", [&] {
+  gpu_->memory_tracker.measure("communicator", [&] {
     connect_ranks();
     warm_up_communicator();
   });

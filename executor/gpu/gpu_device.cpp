@@ -78,7 +78,7 @@ class GpuDevice : public Device {
     return selector_.record().entries();
   }
   std::vector<std::pair<std::string, int64_t>> memory_outside_arenas() const override {
-    return gpu_->ledger.owners();
+    return gpu_->memory_tracker.bytes_by_owner();
   }
   int64_t pinned_bytes() const override {
     return gpu_->gpu.allocated_bytes(GpuMemory::Location::host);
@@ -98,7 +98,7 @@ class GpuDevice : public Device {
  private:
   /// Whether the GPU libraries have an algorithm for every op that was assigned to a library.
   bool libraries_compute(const ir::Program& program, const Options& options) {
-    return gpu_->ledger.measure("libraries", [&] {
+    return gpu_->memory_tracker.measure("libraries", [&] {
       bool all = true;
       for (const auto& op : program.main().ops) {
         if (!op->attrs.has("kernel")) continue;

@@ -78,7 +78,7 @@ void GpuExecutable::enable_timing() {
 /// Destroys the CUDA graphs before the memory is freed, because NCCL may have registered buffers
 /// during capture.
 void GpuExecutable::unbind() {
-  gpu_->ledger.measure("graphs", [&] {
+  gpu_->memory_tracker.measure("graphs", [&] {
     graphs_ = {};
     timed_graphs_ = {};
   });
@@ -101,8 +101,8 @@ void GpuExecutable::bind(const MemoryAddresses& memory, const Variables& variabl
       }
     }
   }
-  gpu_->ledger.measure("libraries", [&] { prepare_library_calls(buffers_.front()); });
-  gpu_->ledger.measure("graphs", [&] {
+  gpu_->memory_tracker.measure("libraries", [&] { prepare_library_calls(buffers_.front()); });
+  gpu_->memory_tracker.measure("graphs", [&] {
     graphs_ = capture_graphs(nullptr);
     if (timeline_) timed_graphs_ = capture_graphs(&*timeline_);
   });
@@ -225,8 +225,8 @@ StepStatus GpuExecutable::finish(int output_slot) {
       "another rank rejected its data and reports the error: no rank applied the step");
 }
 
-std::vector<CallOp> GpuExecutable::call_ops() const {
-  std::vector<CallOp> ops;
+std::vector<ExecutableCall> GpuExecutable::call_ops() const {
+  std::vector<ExecutableCall> ops;
   for (const GpuCall& call : step_list_.calls) ops.push_back({call.op});
   return ops;
 }
@@ -303,7 +303,7 @@ std::vector<TrialBuffer> GpuExecutable::trial_buffers(const GpuCall& call,
         {.memory = {static_cast<std::byte*>(addresses[i]), static_cast<size_t>(bytes.at(i))},
          .preserve = call.refs[i].region == Region::state});
   }
-  relocate_preserved(buffers, {memory_.transient, static_cast<size_t>(plan_.transient)});
+  move_preserved_buffers(buffers, {memory_.transient, static_cast<size_t>(plan_.transient)});
   return buffers;
 }
 

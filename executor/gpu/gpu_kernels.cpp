@@ -66,7 +66,7 @@ std::string GpuKernels::key_of(const NamedKernels& kernels) const {
 }
 
 void GpuKernels::add_module(const std::string& code, const NamedKernels& kernels) {
-  gpu_->ledger.measure("code of kernels", [&] {
+  gpu_->memory_tracker.measure("code of kernels", [&] {
     GpuModule module = gpu_->gpu.load_module(code);
     std::map<std::string, LoadedKernel> entries;
     for (const auto& [name, kernel] : kernels) {

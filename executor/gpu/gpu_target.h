@@ -18,7 +18,7 @@ class GpuTarget : public Target {
   /// nullopt if no rejection is recorded.
   using RejectionReason = std::function<std::optional<std::string>(const GpuTask&)>;
 
-  explicit GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& libraries = {},
+  explicit GpuTarget(const FluidGpuDescription& gpu, const GpuLibraryOptions& libraries = {},
                      RejectionReason rejection_reason = {});
   std::string name() const override { return "cuda"; }
   int threads() const override { return 1; }
@@ -55,7 +55,7 @@ class GpuTarget : public Target {
 
   std::string arch_;
   double memory_rate_, f32_rate_, f64_rate_, half_matmul_rate_;
-  GpuLibraries libraries_;
+  GpuLibraryOptions libraries_;
   RejectionReason rejection_reason_;
   /// Messages for the user, one per task that a library rejects.
   mutable std::set<std::string> rejected_;

@@ -14,15 +14,15 @@ namespace fluid {
 /// Accounts for GPU memory that is not allocated by Gpu::allocate(): memory of the driver,
 /// libraries, modules and graphs. Compares the free GPU memory before and after each setup step, so
 /// concurrent allocations of other processes are counted too. Not thread-safe.
-class GpuLedger {
+class GpuMemoryTracker {
  public:
   /// Attributes the GPU memory that is in use now to the CUDA context and other processes.
-  explicit GpuLedger(const Gpu& gpu)
+  explicit GpuMemoryTracker(const Gpu& gpu)
       : gpu_(gpu),
         total_bytes_(gpu.memory_info().second),
         initial_free_bytes_(gpu.memory_info().first) {}
 
-  GpuLedger(const GpuLedger&) = delete;
+  GpuMemoryTracker(const GpuMemoryTracker&) = delete;
 
   /// Runs a setup step, and adds the net GPU memory that the step allocates to the bytes of
   /// `owner`, such as "graphs". Memory from Gpu::allocate() is not counted.
@@ -41,7 +41,7 @@ class GpuLedger {
 
   /// Bytes of GPU memory by owner, such as "graphs", in descending order of bytes. Includes bytes
   /// without a known owner.
-  std::vector<std::pair<std::string, int64_t>> owners() const;
+  std::vector<std::pair<std::string, int64_t>> bytes_by_owner() const;
 
  private:
   /// Bytes of GPU memory in use, minus the bytes in use at construction and the bytes from
@@ -58,12 +58,12 @@ class GpuLedger {
 struct OpenGpu {
   OpenGpu(const FluidGpuTable& table, int device)
       : gpu(table, device),
-        ledger(gpu),
+        memory_tracker(gpu),
         stream(gpu.create_stream()),
         fetch_stream(gpu.create_stream()) {}
 
   Gpu gpu;
-  GpuLedger ledger;
+  GpuMemoryTracker memory_tracker;
   GpuStream stream;        ///< compute stream, which runs the steps
   GpuStream fetch_stream;  ///< stream that copies outputs to the host while later steps run
 };

@@ -123,7 +123,7 @@ std::string recorded_algorithm_text(Place place, const ir::Op& fused, int64_t ba
                                     const ExecutorOptions& options) {
   const AlgorithmRecord record(
       {.machine = gpu_fingerprint(describe_gpu(gpu_backend(), place.index), gpu_backend().versions),
-       .workspace = GpuLibraries{options.gpu.workspace}.max_workspace(),
+       .workspace = GpuLibraryOptions{options.gpu.workspace}.max_workspace(),
        .tune = options.gpu.tune && !options.cache_dir.empty()},
       {options.cache_dir, CompilerOptions().cache_limit});
   const auto recorded = record.find(GpuLibraryCall(fused, batch, options.gpu.tf32).task);

@@ -66,7 +66,7 @@ void GpuRandomData::fill(const GpuStream& stream, std::span<std::byte> memory) c
   }
 }
 
-void relocate_preserved(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare) {
+void move_preserved_buffers(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare) {
   std::vector<Interval> taken;
   for (const TrialBuffer& buffer : buffers) taken.emplace_back(buffer.memory);
   for (TrialBuffer& buffer : buffers) {

@@ -31,6 +31,6 @@ struct TrialBuffer {
 /// Moves each buffer with `preserve` into `spare`, if `spare` has enough free memory. Copies no
 /// data: a moved buffer has undefined contents, and its `preserve` becomes false. Moved buffers
 /// overlap no other buffer.
-void relocate_preserved(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare);
+void move_preserved_buffers(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare);
 
 }  // namespace fluid

@@ -16,7 +16,7 @@ class CpuContention {
   bool update(int64_t now, int64_t preemptions);
   /// Whether the current measurement window has ended. Until then, update() ignores its arguments.
   bool is_due(int64_t now) const { return now - window_begin_.load() >= kWindow; }
-  bool present() const { return present_.load(std::memory_order_relaxed); }
+  bool is_contended() const { return is_contended_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr int64_t kWindow = 200'000'000;  // in ns
@@ -25,8 +25,8 @@ class CpuContention {
   static constexpr double kPreemptionsPerSecond = 120;
   static constexpr int kBusyWindows = 2, kQuietWindows = 10, kMaxQuietWindows = 300;
 
-  std::atomic<bool> present_ = false;
-  std::atomic<int> streak_ = 0;  ///< number of consecutive windows that contradict present_
+  std::atomic<bool> is_contended_ = false;
+  std::atomic<int> streak_ = 0;  ///< number of consecutive windows that contradict is_contended_
   /// Number of consecutive quiet windows after which contention ends.
   std::atomic<int> quiet_windows_ = kQuietWindows / 2;
   std::atomic<int64_t> window_begin_ = 0;
