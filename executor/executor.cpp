@@ -666,7 +666,7 @@ ColumnTablePtr Executor::column_table() const { return impl_->column_table(); }
 void Executor::use_averages(bool use) {
   const auto lock = impl_.lock();
   impl_->session();
-  impl_->averages().use(use);
+  impl_->averages().set_in_use(use);
 }
 
 bool Executor::uses_averages() const { return impl_->averages().in_use(); }

@@ -11,7 +11,7 @@ namespace fluid {
 /// which Executor::parameter() reads. This is the gradient of the whole batch, before clipping. A
 /// step whose update is skipped does not change the state. Checkpoints do not contain the state.
 /// Throws UserError if there is no such parameter, or if it is frozen or sparse.
-void keep_gradient(Program& program, const std::string& name, const Loc& loc = Loc::here());
+void retain_gradient(Program& program, const std::string& name, const Loc& loc = Loc::here());
 
 /// Returns the value named `name`. If there is none, returns the last value recorded by the layer
 /// `name`. Returns an empty Value if neither exists or `name` is empty.

@@ -228,7 +228,7 @@ class ParameterReading {
     }
     for (const LoadReport::Mismatch& m : report.mismatched) {
       throw UserError(fmt::format("{}: '{}' is given as {}, but the parameter '{}' is {}", path_,
-                                  m.source, m.given, m.name, m.expected));
+                                  m.file_name, m.file_type, m.name, m.type));
     }
   }
 
@@ -248,7 +248,7 @@ class ParameterReading {
     for (const LoadReport::Mismatch& m :
          std::span(mismatched).first(std::min(mismatched.size(), kMaxNames))) {
       shapes += fmt::format("{}'{}' is given as {}, but the parameter '{}' is {}",
-                            shapes.empty() ? "" : "; ", m.source, m.given, m.name, m.expected);
+                            shapes.empty() ? "" : "; ", m.file_name, m.file_type, m.name, m.type);
     }
     if (mismatched.size() > kMaxNames)
       shapes += fmt::format(" and {} more", mismatched.size() - kMaxNames);

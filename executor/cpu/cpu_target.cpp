@@ -54,7 +54,7 @@ CpuTarget::CpuTarget(TargetDescription description)
     : cpu_(std::move(description)),
       kernels_(std::make_unique<KernelCache>(cpu_accumulators(cpu_.vector_bits))) {}
 
-bool CpuTarget::matches_host_isa() const { return cpu_.has_isa_of(describe_host(cpu_.threads)); }
+bool CpuTarget::matches_host_isa() const { return cpu_.has_same_isa(describe_host(cpu_.threads)); }
 
 std::vector<KernelCandidate> CpuTarget::candidates(const ir::Op& op,
                                                    const EpilogueOps& epilogue) const {

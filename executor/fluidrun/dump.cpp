@@ -81,7 +81,7 @@ StepDump::Item StepDump::item_of(Program& program, const std::string& name) cons
   const ir::Op* variable = has_suffix ? variable_named(graph, parameter) : nullptr;
   if (variable != nullptr && source_kind(*variable) == SourceKind::parameter) {
     try {
-      keep_gradient(program, parameter, Loc());
+      retain_gradient(program, parameter, Loc());
     } catch (const UserError& e) {
       throw UserError(fmt::format("--dump {}: {}", name, e.what()));
     }
@@ -108,7 +108,7 @@ void StepDump::write(const StepEvent& step, Executor& executor) const {
   for (const Item& item : items_) {
     const bool is_gradient = !item.recipes.empty();
     if (is_gradient && (step.skipped || !item.recipes.contains(step.recipe))) continue;
-    if (item.is_output && !step.outputs.has(item.source)) continue;  // not an output of this recipe
+    if (item.is_output && !step.outputs.contains(item.source)) continue;  // not an output of this recipe
     const Tensor value =
         item.is_output ? step.outputs[item.source].copy() : executor.parameter(item.source);
     const bool is_half = value.dtype() == f16 || value.dtype() == bf16;

@@ -168,8 +168,8 @@ int threads_of(const PlaceFlags& flags) { return thread_count(flags.threads); }
 Place place_of(const PlaceFlags& flags, bool cpu_only, int local_rank) {
   if (flags.place != "auto") return parse_place(flags.place, local_rank);
   if (cpu_only) return cpu();
-  if (local_rank == 0 && !why_no_gpu().empty()) {
-    print_to(stderr, "the place is cpu, no GPU is usable: {}\n", why_no_gpu());
+  if (local_rank == 0 && !explain_missing_gpu().empty()) {
+    print_to(stderr, "the place is cpu, no GPU is usable: {}\n", explain_missing_gpu());
   }
   return best_place(local_rank);
 }

@@ -82,7 +82,7 @@ Program open_with_recipe(const TrainFlags& flags) {
 
 TensorBoard open_board(Program& program, const TrainFlags& flags) {
   TensorBoard board(flags.tensorboard, flags.tensorboard_options);
-  board.keep_gradients(program);
+  board.retain_gradients(program);
   return board;
 }
 

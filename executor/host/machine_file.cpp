@@ -51,7 +51,7 @@ class DirectoryLock {
 };
 
 bool is_same_cpu(const TargetDescription& a, const TargetDescription& b) {
-  return a.cpu == b.cpu && a.has_isa_of(b);
+  return a.cpu == b.cpu && a.has_same_isa(b);
 }
 
 /// Returns the path of this machine's description in `cache_dir`. Machines may share the directory,
@@ -135,7 +135,7 @@ std::optional<TargetDescription> cached_description(const std::string& cache_dir
 TargetDescription description_in(const std::string& file) {
   TargetDescription given = target_from_json(read_file(file), file);
   const TargetDescription host = describe_host(1);
-  if (given.has_isa_of(host)) return given;
+  if (given.has_same_isa(host)) return given;
   throw UserError(
       fmt::format("{}: {} names a target with other instruction sets than this machine's CPU, {}",
                   file, kMachineVariable, host.cpu));

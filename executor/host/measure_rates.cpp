@@ -255,7 +255,7 @@ TargetDescription measure_host() {
 
 double copy_bandwidth(double bytes, int threads) {
   const TargetDescription cpu = describe_host(threads);
-  const std::string_view level = cpu.level_of(bytes);
+  const std::string_view level = cpu.memory_level(bytes);
   const int64_t copied = copied_bytes(cpu, level, threads).value();
   return 1e9 * gbs_of(copied, threads, level == "memory", kCopyBudgetNs);
 }

@@ -102,18 +102,18 @@ double TargetDescription::ops_per_second(DType dtype) const {
   return rate > 0 ? rate : f32_rate;
 }
 
-std::string_view TargetDescription::level_of(double bytes) const {
+std::string_view TargetDescription::memory_level(double bytes) const {
   if (bytes < static_cast<double>(l1_bytes) * threads) return "l1";
   if (bytes < static_cast<double>(l2_bytes) * threads) return "l2";
   return bytes < static_cast<double>(l3_bytes) ? "l3" : "memory";
 }
 
 double TargetDescription::bytes_per_second(double bytes) const {
-  const auto rates = gbs.find(std::string(level_of(bytes)));
+  const auto rates = gbs.find(std::string(memory_level(bytes)));
   return rate_of(rates != gbs.end() ? rates->second : gbs.at("memory"), threads);
 }
 
-bool TargetDescription::has_isa_of(const TargetDescription& other) const {
+bool TargetDescription::has_same_isa(const TargetDescription& other) const {
   return vector_bits == other.vector_bits &&
          std::ranges::equal(std::views::keys(gops), std::views::keys(other.gops));
 }

@@ -24,6 +24,6 @@ Place best_place(int local_rank = 0);
 /// Explains in one line why no GPU can be used although the machine seems to have one. Returns ""
 /// when the machine has no GPU, when CUDA_VISIBLE_DEVICES hides the GPU, or when best_place() is a
 /// GPU.
-std::string why_no_gpu();
+std::string explain_missing_gpu();
 
 }  // namespace fluid

@@ -41,7 +41,7 @@ class OutputViews {
   /// Throws UserError if there is no such output. The message suggests the most similar name.
   const Tensor& operator[](std::string_view name) const { return find(name).value; }
   const OutputView& find(std::string_view name) const;
-  bool has(std::string_view name) const;
+  bool contains(std::string_view name) const;
   auto begin() const { return fetched_outputs().begin(); }
   auto end() const { return fetched_outputs().end(); }
   size_t size() const;

@@ -9,7 +9,7 @@
 
 namespace fluid {
 
-void ParameterAverages::use(bool use) {
+void ParameterAverages::set_in_use(bool in_use) {
   std::vector<const ir::Op*> recipes;
   for (const ir::Op* train : recipes_of(session_.recorded_program().main())) {
     if (keeps_averages(*train)) recipes.push_back(train);
@@ -21,11 +21,11 @@ void ParameterAverages::use(bool use) {
   if (!session_.steps().has_step_for(Mode::train)) {
     throw UserError("use_averages(): prepare() a training step before");
   }
-  if (use == in_use_) return;
+  if (in_use == in_use_) return;
   VariableValues& values = session_.values();
   const Variables& variables = session_.variables();
-  in_use_ = use;
-  if (!use) {
+  in_use_ = in_use;
+  if (!in_use) {
     for (const auto& [name, value] : std::exchange(parameters_, {})) {
       values.assign(variables.at(name), value);
     }

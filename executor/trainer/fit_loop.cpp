@@ -86,7 +86,7 @@ void FitLoop::prepare_steps() {
 
 /// Compiles the step for the last batch of a stream.
 void FitLoop::prepare_last_batch(const Batch& batch) {
-  if (!is_unprepared(train_, batch)) return;
+  if (!has_unprepared_size(train_, batch)) return;
   read_outputs();  // before prepare(), which may move the output buffers
   executor_.prepare({.train = {batch.size}, .lengths = executor_.lengths_of(batch)});
 }
@@ -208,7 +208,7 @@ void FitLoop::run_steps(int64_t epoch) {
     prepare_last_batch(*batch);
     if (options_.on_batch) options_.on_batch(progress_.steps + 1, *batch);
     if (!pending_step_) step_timer_ = Stopwatch();
-    const size_t recipe = cycle_.index_of_step(progress_.steps);
+    const size_t recipe = cycle_.recipe_index(progress_.steps);
     const OutputViews outputs =
         read_outputs_on_error([&] { return executor_.run(cycle_.recipes()[recipe].name, *batch); });
     SignalHandlers::set_training_started();

@@ -41,7 +41,7 @@ const Batch* next_batch(Reader& data, ProcessGroup& group) {
   return batch;
 }
 
-bool is_unprepared(const Reader& data, const Batch& batch) {
+bool has_unprepared_size(const Reader& data, const Batch& batch) {
   if (data.samples() && data.options().bad_records != BadRecords::leave_out) return false;
   const std::vector<int64_t> sizes = data.batch_sizes();
   return std::ranges::find(sizes, batch.size) == sizes.end();
@@ -63,7 +63,7 @@ NamedScalars evaluate(Executor& executor, Reader& data, const Program& program,
   RunningMeans means(program.ir());
   while (const Batch* batch = next_batch(data, executor.process_group())) {
     if (batch->size == 0) continue;
-    if (is_unprepared(data, *batch)) {
+    if (has_unprepared_size(data, *batch)) {
       means.flush();
       executor.prepare({.eval = {batch->size}, .lengths = executor.lengths_of(*batch)});
     }
@@ -80,7 +80,7 @@ void predict(Executor& executor, Reader& data,
              const std::function<bool(const Batch&, const OutputViews&)>& on_batch) {
   for (const Batch& batch : data) {
     if (batch.size == 0) continue;
-    if (is_unprepared(data, batch)) {
+    if (has_unprepared_size(data, batch)) {
       executor.prepare({.predict = {batch.size},
                         .predict_feeds = column_names(data.source()),
                         .lengths = executor.lengths_of(batch)});

@@ -25,7 +25,7 @@ const Batch* next_batch(Reader& data, ProcessGroup& group);
 
 /// Whether the size of `batch` is not in Reader::batch_sizes(), so that no step is prepared for the
 /// batch. This happens for the last batch of a stream, and for a batch that leaves out bad records.
-bool is_unprepared(const Reader& data, const Batch& batch);
+bool has_unprepared_size(const Reader& data, const Batch& batch);
 
 /// Returns the batch sizes of `data` for which to prepare eval and predict steps. Omits size 0,
 /// which occurs when this rank's shard of the last batch is empty. The step for the last batch of a

@@ -62,7 +62,7 @@ void run_steps(Executor& executor, Reader& data, const LearningRateRange& settin
     while (const Batch* batch = next_batch(data, executor.process_group())) {
       const double part = static_cast<double>(step) / static_cast<double>(settings.steps - 1);
       const double rate = settings.first * std::exp(factor * part);
-      if (is_unprepared(data, *batch)) {
+      if (has_unprepared_size(data, *batch)) {
         executor.prepare({.train = {batch->size}, .lengths = executor.lengths_of(*batch)});
       }
       executor.set_learning_rate(rate);

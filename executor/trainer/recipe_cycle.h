@@ -29,7 +29,7 @@ class RecipeCycle {
   int64_t length() const { return length_; }  ///< number of steps of a cycle
   /// Returns the index in recipes() of the recipe that step `step` trains. Steps are counted from 0
   /// over all epochs.
-  size_t index_of_step(int64_t step) const;
+  size_t recipe_index(int64_t step) const;
   /// Number of steps of recipe recipes()[index] among the first `steps` steps.
   int64_t steps_of(size_t index, int64_t steps) const;
   /// Name of the output that training minimizes; empty if the loss is not an output, or with

@@ -81,7 +81,7 @@ void check_tensorboard_directory(const std::string& directory) {
   check_writable(directory + "/" + std::string(kFilePrefix));
 }
 
-void TensorBoard::keep_gradients(Program& program) {
+void TensorBoard::retain_gradients(Program& program) {
   if (board_.histograms_every == 0) return;
   const NamePattern pattern(board_.histograms_of);
   gradients_.clear();
@@ -94,7 +94,7 @@ void TensorBoard::keep_gradients(Program& program) {
       gradients_.emplace_back(op->symbol, recipes_that_train(graph, op->symbol));
     }
   }
-  for (const auto& [name, recipes] : gradients_) keep_gradient(program, name, Loc());
+  for (const auto& [name, recipes] : gradients_) retain_gradient(program, name, Loc());
 }
 
 void TensorBoard::attach(FitOptions& options, Executor& executor) {

@@ -40,7 +40,7 @@ struct TensorBoardOptions {
 ///
 /// With TensorBoardOptions::histograms_every, `parameter/NAME` is a histogram of a parameter or of
 /// running statistics. `gradient/NAME` is a histogram of a gradient before clipping, recorded by
-/// keep_gradients(). A skipped update writes no histograms. A step writes only the gradients of its
+/// retain_gradients(). A skipped update writes no histograms. A step writes only the gradients of its
 /// recipe. On a GPU, the values may be those of the next step, which has already started.
 ///
 /// With TensorBoardOptions::images, `feed/NAME/I` and `output/NAME/I` are sample I of the first
@@ -55,9 +55,9 @@ class TensorBoard {
       : directory_(std::move(directory)), board_(std::move(options)) {}
 
   /// Makes training steps of `program` keep the gradients that have histograms; see
-  /// keep_gradient(). Leaves out frozen and sparse parameters. Must be called on every rank, before
+  /// retain_gradient(). Leaves out frozen and sparse parameters. Must be called on every rank, before
   /// the Trainer is created.
-  void keep_gradients(Program& program);
+  void retain_gradients(Program& program);
   /// Extends the callbacks of `options`. The TensorBoard must outlive fit(). Throws UserError if
   /// TensorBoardOptions::histograms_of selects nothing.
   void attach(FitOptions& options, Executor& executor);

@@ -381,7 +381,7 @@ void print_calls(std::string name, const std::string& cache_dir) {
       {"steps", ms.size()},
       {"arena_bytes", arena},
       {"threads", profile.threads},
-      {"level", fl::describe_host(profile.threads).level_of(arena)},
+      {"level", fl::describe_host(profile.threads).memory_level(arena)},
       {"copy_gbs", fl::copy_bandwidth(arena, profile.threads) / 1e9},
       {"calls", calls_of(step)}};
   std::printf("%s\n", all.dump().c_str());

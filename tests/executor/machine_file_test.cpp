@@ -62,7 +62,7 @@ TEST(PeakLoops, RunOnThisCpu) {
 TEST_F(MachineFile, KeepsOneMeasurement) {
   const TargetDescription cpu = machine_description(1, dir_.path());
   EXPECT_TRUE(cpu.measured);
-  EXPECT_TRUE(cpu.has_isa_of(describe_host(1)));
+  EXPECT_TRUE(cpu.has_same_isa(describe_host(1)));
   EXPECT_EQ(cpu.threads, 1);
   for (const auto& rates : {cpu.gops, cpu.gbs}) {
     for (const auto& [name, rate] : rates) {

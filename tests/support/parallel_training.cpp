@@ -120,7 +120,7 @@ Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t
       seen.figures.push_back(outputs["loss"].item());
       const std::span<const double> counts = outputs.find("accuracy").statistics.as<double>();
       seen.figures.insert(seen.figures.end(), counts.begin(), counts.end());
-      EXPECT_EQ(outputs.has("scores"), batch.size > 0);
+      EXPECT_EQ(outputs.contains("scores"), batch.size > 0);
       if (++step == steps) break;
     }
   }
