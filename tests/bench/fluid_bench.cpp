@@ -169,32 +169,32 @@ Work byte_model(int64_t batch, int64_t length, int steps, const Network& network
 }
 
 Work char_gpt_b4() {
-  const CharGptSize size;
-  const auto network = [&](fl::Program& net, fl::Value text) { return char_gpt(net, text, size); };
-  return byte_model(4, size.length, 3, network, fl::AdamW{.lr = 1e-3});
+  const CharGptConfig config;
+  const auto network = [&](fl::Program& net, fl::Value text) { return char_gpt(net, text, config); };
+  return byte_model(4, config.length, 3, network, fl::AdamW{.lr = 1e-3});
 }
 
 Work lstm_text_b32() {
-  const LstmTextSize size;
+  const LstmTextConfig config;
   const auto network = [&](fl::Program&, fl::Value text) {
     fl::Values states;
-    return lstm_text(text, size, states);
+    return lstm_text(text, config, states);
   };
-  return byte_model(32, size.length, 5, network, fl::Adam{.lr = 2e-3});
+  return byte_model(32, config.length, 5, network, fl::Adam{.lr = 2e-3});
 }
 
 Work dlrm_b256() {
-  const DlrmSize size;
+  const DlrmConfig config;
   constexpr int64_t kBatch = 256;
   Work w{fl::Program("dlrm"), {}};
-  fl::minimize(record_dlrm(w.program, size), fl::SGD{.lr = 0.1});
-  const int64_t columns = size.numbers + size.categories;
+  fl::minimize(record_dlrm(w.program, config), fl::SGD{.lr = 0.1});
+  const int64_t columns = config.numbers + config.categories;
   fl::Tensor x = uniform({kBatch, columns}, 0, 1), y(fl::f32, {kBatch, 1});
   for (int64_t i = 0; i < kBatch; ++i) {
     y.as<float>()[static_cast<size_t>(i)] = static_cast<float>(i % 2);
-    for (int64_t c = size.numbers; c < columns; ++c) {
+    for (int64_t c = config.numbers; c < columns; ++c) {
       float& category = x.as<float>()[static_cast<size_t>(i * columns + c)];
-      category = std::floor(category * static_cast<float>(size.rows));
+      category = std::floor(category * static_cast<float>(config.rows));
     }
   }
   w.batch = {.size = kBatch, .columns = {{"x", x}, {"y", y}}};
