@@ -624,7 +624,7 @@ void Executor::save(const std::string& path, const SaveOptions& options) {
   }
   std::map<std::string, std::string> metadata;
   if (const ColumnTablePtr& table = impl_->column_table()) {
-    metadata.emplace(kColumnTableMetadata, table->text());
+    metadata.emplace(kColumnTableMetadata, table->to_json());
   }
   if (adapters_only) {
     metadata.emplace(kLoraMetadata, lora_metadata(adapters));

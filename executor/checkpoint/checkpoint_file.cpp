@@ -129,7 +129,7 @@ Checkpoint read_files(const std::string& directory) {
     TensorFile read = tensors_of(directory, file, manifest);
     if (const auto text = read.metadata.find(kColumnTableMetadata); text != read.metadata.end()) {
       checkpoint.snapshot.column_table =
-          std::make_shared<const ColumnTable>(ColumnTable::parse(text->second, file));
+          std::make_shared<const ColumnTable>(ColumnTable::from_json(text->second, file));
     }
     for (auto& [name, tensor] : read.tensors) {
       checkpoint.snapshot.variables.push_back(
@@ -152,7 +152,7 @@ void write_checkpoint(const std::string& path, const Snapshot& snapshot, const T
   }
   std::map<std::string, std::string> metadata;
   if (snapshot.column_table != nullptr) {
-    metadata.emplace(kColumnTableMetadata, snapshot.column_table->text());
+    metadata.emplace(kColumnTableMetadata, snapshot.column_table->to_json());
   }
   write_safetensors(path + "/" + kCheckpointParameters, parameters, metadata);
   write_safetensors(path + "/" + kTraining, training);

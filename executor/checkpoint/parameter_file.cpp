@@ -112,7 +112,7 @@ class ParameterReading {
     }
     if (const auto table = file.metadata.find(kColumnTableMetadata); table != file.metadata.end()) {
       loaded_.column_table =
-          std::make_shared<const ColumnTable>(ColumnTable::parse(table->second, path));
+          std::make_shared<const ColumnTable>(ColumnTable::from_json(table->second, path));
     }
     for (const std::string& map : options_.maps) rename(map, named);
     for (auto& [name, tensor] : named) add(name, std::move(tensor));

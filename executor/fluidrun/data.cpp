@@ -241,7 +241,7 @@ void print_samples(const SampleSource& source, int64_t count) {
 void print_rate(const DataSource& data, const DataFlags& flags) {
   ReaderOptions options = {.batch = flags.batch,
                            .workers = flags.workers,
-                           .bad_records = flags.skips() ? BadRecords::leave_out : BadRecords::stop,
+                           .bad_records = flags.skips() ? BadRecords::drop : BadRecords::stop,
                            .shuffle_buffer = data.shuffle_buffer};
   if (data.source != nullptr || data.shuffle_buffer > 0) options.shuffle_seed = 0;
   Reader reader = data.reader(options);
@@ -297,9 +297,9 @@ int run(const DataFlags& flags) {
   const bool leaves_out_bad_records = flags.check || flags.skips();
   const DataSource data =
       open_data(flags.spec, flags.split,
-                {.bad_records = leaves_out_bad_records ? BadRecords::leave_out : BadRecords::stop});
+                {.bad_records = leaves_out_bad_records ? BadRecords::drop : BadRecords::stop});
   // A stream cannot skip bad records: data.reader() throws UserError.
-  if (data.stream != nullptr && flags.skips()) data.reader({.bad_records = BadRecords::leave_out});
+  if (data.stream != nullptr && flags.skips()) data.reader({.bad_records = BadRecords::drop});
   if (flags.rate) {
     print_rate(data, flags);
     return 0;

@@ -52,7 +52,7 @@ void drop_unused_columns(DataSource& source, const Program& program, const std::
     feeds.push_back(feed->symbol);
     if (data.find(feed->symbol) == nullptr) missing_feeds.push_back(feed->symbol);
   }
-  std::vector<KeptColumn> kept;
+  std::vector<ColumnSelection> kept;
   for (size_t c = 0; c < data.columns().size(); ++c) {
     const std::string& name = data.columns()[c].name;
     if (std::ranges::find(feeds, name) == feeds.end()) {
@@ -201,7 +201,7 @@ std::vector<const ir::Op*> feeds_of(const ir::Program& program) {
 }
 
 TrainingTable training_table(const ParamsFlags& flags, const std::string& spec) {
-  if (!keeps_table(spec)) return {};
+  if (!has_table(spec)) return {};
   for (const std::string& path : {flags.adapters, flags.path}) {
     if (path.empty()) continue;
     if (ColumnTablePtr table = table_of_parameters(path)) return {std::move(table), path};
@@ -291,7 +291,7 @@ void apply_length_flag(Program& program, std::optional<int64_t> length) {
 
 int64_t length_of(const Program& program, const SampleData& data) {
   const BatchLength length(program.ir());
-  return length.is_used() ? length.of(data.types()) : 0;
+  return length.is_used() ? length.of(data.sample_types()) : 0;
 }
 
 void add_seed_flag(CLI::App& command, uint64_t& seed) {

@@ -91,7 +91,7 @@ std::vector<std::string> computable_outputs(const Program& program, Executor& ex
 /// Prints sample `sample` of a batch. `index`: index of the sample in the data.
 void print_sample(const Batch& batch, const OutputViews& outputs, const SampleData& data,
                   const PrintedRows& rows, int64_t sample, int64_t index, bool draw) {
-  std::string line = std::to_string(data.row(index));
+  std::string line = std::to_string(data.source_index(index));
   for (const std::string& name : rows.outputs) {
     line += fmt::format("  {} {}", name, row_text(outputs[name], sample, rows.classes));
   }

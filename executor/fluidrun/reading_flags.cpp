@@ -34,7 +34,7 @@ void add_bad_record_flag(CLI::App& command, std::string& value, const std::strin
 
 BadRecords bad_records_of(const ReadingFlags& flags, bool trains) {
   if (flags.on_bad_record == "stop") return BadRecords::stop;
-  return trains ? BadRecords::skip : BadRecords::leave_out;
+  return trains ? BadRecords::skip : BadRecords::drop;
 }
 
 void print_skipped_records(const Reader& reader, const std::string& spec) {

@@ -90,7 +90,7 @@ TensorBoard open_board(Program& program, const TrainFlags& flags) {
 /// newest checkpoint, if any. Otherwise, returns the table of --adapters or --params.
 TrainingTable table_of_earlier_training(const TrainFlags& flags, const World& world) {
   const std::string& directory = flags.checkpoint.directory;
-  if (keeps_table(flags.data) && (flags.checkpoint.resume || world.restart > 0)) {
+  if (has_table(flags.data) && (flags.checkpoint.resume || world.restart > 0)) {
     if (ColumnTablePtr table = newest_column_table(directory)) return {std::move(table), directory};
   }
   return training_table(flags.params, flags.data);
@@ -144,10 +144,10 @@ class Training {
         board_(open_board(program_, flags)),
         opening_validation_(in_background(
             [&] {
-              const Reader* training = keeps_table(flags.val) ? &train_ : nullptr;
+              const Reader* training = has_table(flags.val) ? &train_ : nullptr;
               return open_validation(program_, flags, world_, training);
             },
-            keeps_table(flags.val))),
+            has_table(flags.val))),
         train_(open_training_data(program_, flags, world_)),
         progress_({flags.epochs, train_.batches(), flags.log_every, !is_rank_0()}),
         table_(flags.epochs),

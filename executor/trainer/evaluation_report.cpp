@@ -113,7 +113,7 @@ void EvaluationReport::add(const Reader& data, const Batch& batch, const OutputV
         std::ssize(worst_) < options_.worst || (!worst_.empty() && is_worse(sample, worst_.back()));
     if (!is_kept) continue;
     const int64_t index = indices[static_cast<size_t>(i)];
-    sample.row = source.row(index);
+    sample.row = source.source_index(index);
     sample.location = source.location(index);
     if (one_class) {
       sample.label = static_cast<int64_t>(outputs[kLabel].at(i));

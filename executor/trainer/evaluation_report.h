@@ -13,7 +13,7 @@ namespace fluid {
 
 /// A sample and its loss.
 struct SampleLoss {
-  int64_t row = 0;       ///< SampleData::row()
+  int64_t row = 0;       ///< SampleData::source_index()
   std::string location;  ///< SampleData::location(), such as "'cats/1.jpg'"
   double loss = 0;
   /// Classes of the label and of the prediction; absent if a sample has several labels.

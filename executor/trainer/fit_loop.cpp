@@ -37,8 +37,8 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
       best_(options, program, cycle_.loss()),
       saves_(paths_on_rank_0(options, world_), options.averages,
              [this](const std::string& text) { send_notice(text); }) {
-  if (train.options().bad_records == BadRecords::leave_out) {
-    throw UserError("BadRecords::leave_out changes the sizes of the batches: train with skip");
+  if (train.options().bad_records == BadRecords::drop) {
+    throw UserError("BadRecords::drop changes the sizes of the batches: train with skip");
   }
   const bool first = progress_.steps == 0 && progress_.epochs == 0;
   if (first) {
@@ -125,7 +125,7 @@ void FitLoop::check_equal_options() {
   group_.check_equal("number of samples", std::to_string(train_.samples().value_or(-1)));
   group_.check_equal("set of training options", values);
   const ColumnTablePtr table = train_.source().table();
-  group_.check_equal("table of columns", table == nullptr ? "" : table->text());
+  group_.check_equal("table of columns", table == nullptr ? "" : table->to_json());
 }
 
 History FitLoop::run() {

@@ -15,7 +15,7 @@ std::vector<int64_t> inference_batch_sizes(const Reader& data) {
 }
 
 std::vector<int64_t> lengths_of(const Executor& executor, const SampleData& data) {
-  return executor.lengths_of(data.types());
+  return executor.lengths_of(data.sample_types());
 }
 
 std::vector<std::string> per_sample_outputs(const Program& program) {
@@ -42,7 +42,7 @@ const Batch* next_batch(Reader& data, ProcessGroup& group) {
 }
 
 bool has_unprepared_size(const Reader& data, const Batch& batch) {
-  if (data.samples() && data.options().bad_records != BadRecords::leave_out) return false;
+  if (data.samples() && data.options().bad_records != BadRecords::drop) return false;
   const std::vector<int64_t> sizes = data.batch_sizes();
   return std::ranges::find(sizes, batch.size) == sizes.end();
 }

@@ -96,7 +96,7 @@ LearningRateCurve find_learning_rate(Executor& executor, const Program& program,
   check_settings(settings);
   const std::string loss = required_loss_output(program);
   executor.prepare(
-      {.train = data.batch_sizes(), .lengths = executor.lengths_of(data.source().types())});
+      {.train = data.batch_sizes(), .lengths = executor.lengths_of(data.source().sample_types())});
   const bool is_rank_0 = executor.process_group().world().rank == 0;
   Snapshot before = copied(executor.snapshot());
   LearningRateCurve curve;

@@ -80,7 +80,7 @@ StepCost cost_of(const Program& program, Place place, const ExecutorOptions& opt
   step.mode = Mode::eval;
   if (steps.empty()) steps.push_back(&session.prepare(step));
   session.initialise();
-  const Batch batch = trial_batch(program, options.batch);
+  const Batch batch = synthetic_batch(program, options.batch);
   const auto run = [&] {
     for (PreparedStep* each : steps) session.run(*each, batch).wait();
   };

@@ -118,7 +118,7 @@ class TrialStep {
                              .collectives_are_local = true}),
                  settings),
         step_(prepared(settings.passes, options.batch)),
-        input_(trial_batch(program, options.batch)),
+        input_(synthetic_batch(program, options.batch)),
         clock_(step_) {
     input_.whole = options.batch * options.distributed.world.size;
   }

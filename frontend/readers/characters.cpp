@@ -58,12 +58,12 @@ std::string end_character(const DataArgs& args) {
 
 class CharacterReader {
  public:
-  CharacterReader(const TableUse& use, bool documents)
-      : use_(use), args_(use.args()), table_(use.start({"characters", "unknown"})) {
+  CharacterReader(const ColumnTableContext& context, bool documents)
+      : context_(context), args_(context.args()), table_(context.initial_table({"characters", "unknown"})) {
     if (documents) end_ = end_character(args_);
-    if (use_.given() == nullptr) table_.classes[kCharacterColumn] = learned_vocabulary();
+    if (context_.given() == nullptr) table_.classes[kCharacterColumn] = learned_vocabulary();
     const auto vocabulary = table_.classes.find(kCharacterColumn);
-    if (vocabulary == table_.classes.end()) use_.fail_without_column(kCharacterColumn);
+    if (vocabulary == table_.classes.end()) context_.fail_without_column(kCharacterColumn);
     for (const std::string& character : vocabulary->second) {
       const std::optional<char32_t> code_point = single_character(character);
       if (code_point) ids_.emplace(*code_point, static_cast<int32_t>(ids_.size()));
@@ -84,7 +84,7 @@ class CharacterReader {
       all.append(std::as_bytes(std::span(ids)));
       ids.clear();
     });
-    return {Symbols<int32_t>(all.release()), use_.keep(std::move(table_))};
+    return {Symbols<int32_t>(all.release()), context_.finish_table(std::move(table_))};
   }
 
  private:
@@ -122,7 +122,7 @@ class CharacterReader {
                     std::to_string(unknown_id()));
   }
 
-  const TableUse& use_;
+  const ColumnTableContext& context_;
   const DataArgs& args_;
   std::string end_;  ///< character to append to each document; empty: append none
   ColumnTable table_;
@@ -131,8 +131,8 @@ class CharacterReader {
 
 }  // namespace
 
-CharacterText read_characters(const TableUse& use, bool documents) {
-  return CharacterReader(use, documents).read();
+CharacterText read_characters(const ColumnTableContext& context, bool documents) {
+  return CharacterReader(context, documents).read();
 }
 
 }  // namespace fluid

@@ -35,10 +35,10 @@ struct ColumnTable {
   /// Class names for the integer labels in feed `feed`; empty: unknown.
   std::vector<std::string> classes_of_feed(const std::string& feed) const;
 
-  /// text() returns the table as one line of JSON, which parse() reads. parse() throws UserError,
+  /// to_json() returns the table as one line of JSON, which from_json() reads. from_json() throws UserError,
   /// naming `source`, for other text.
-  std::string text() const;
-  static ColumnTable parse(const std::string& text, const std::string& source);
+  std::string to_json() const;
+  static ColumnTable from_json(const std::string& text, const std::string& source);
 
   /// Reads a JSON file that write() wrote, or the table in a .safetensors file of parameters.
   /// Throws UserError if there is no table.

@@ -15,7 +15,7 @@
 #include "frontend/readers/excerpt.h"
 #include "frontend/readers/kind.h"
 #include "frontend/readers/row_table.h"
-#include "frontend/readers/table_use.h"
+#include "frontend/readers/column_table_context.h"
 #include "frontend/tokenizers/unicode.h"
 #include "ir/error.h"
 #include "ir/number.h"
@@ -45,11 +45,11 @@ struct MissingRule {
   float constant = 0;
 };
 
-MissingRule missing_rule(const TableUse& use) {
-  const DataArgs& args = use.args();
+MissingRule missing_rule(const ColumnTableContext& context) {
+  const DataArgs& args = context.args();
   const std::string text = args.get_string("missing", "error");
   if (text == "error") return {};
-  if (text == "drop" && use.takes_from_table("missing")) return {MissingRule::kDroppedInTraining};
+  if (text == "drop" && context.option_is_from_table("missing")) return {MissingRule::kDroppedInTraining};
   if (text == "drop") return {MissingRule::kDropRow};
   if (text == "mean") return {MissingRule::kMean};
   const std::optional<float> number = parse_number<float>(text);
@@ -98,20 +98,20 @@ CsvParser::ReadMore read_as_utf8(const std::shared_ptr<const ByteSource>& file) 
 struct DroppedRow {};
 
 /// Parses the rows of a CSV file. Stores features of x as f32, NaN if missing, and each text as its
-/// index in a DistinctTexts.
+/// index in a StringTable.
 class TableReader {
  public:
-  TableReader(const TableUse& use, CsvParser& csv)
-      : use_(use),
-        args_(use.args()),
+  TableReader(const ColumnTableContext& context, CsvParser& csv)
+      : context_(context),
+        args_(context.args()),
         csv_(csv),
-        missing_(missing_rule(use_)),
+        missing_(missing_rule(context_)),
         classes_(args_.get_flag("classes", false)),
         rows_(args_.memory_limit()) {
     if (!csv_.next()) throw UserError(args_.path() + " is empty: no line names the columns");
     for (const std::string_view name : csv_.fields()) names_.emplace_back(name);
     check_distinct();
-    columns_ = choose_csv_columns(names_, args_, use.split(), use.given());
+    columns_ = choose_csv_columns(names_, args_, context.split(), context.given());
     if (columns_.has_categorical_label) classes_ = false;
     categories_.resize(columns_.categorical().size());
   }
@@ -140,9 +140,9 @@ class TableReader {
     data_.samples = rows_.rows();
     data_.rows = rows_.release();
     ColumnTable table = start_table();
-    if (use_.given() == nullptr) learn(table);
+    if (context_.given() == nullptr) learn(table);
     add_columns(table);
-    data_.table = use_.keep(std::move(table));
+    data_.table = context_.finish_table(std::move(table));
     return make_source(std::move(data_));
   }
 
@@ -190,11 +190,11 @@ class TableReader {
     rows_.start_row(line);
     for (const float value : row.x) rows_.append(value);
     for (size_t i = 0; i < categories_.size(); ++i) {
-      rows_.append(categories_[i].number_of(row.categories[i], line));
+      rows_.append(categories_[i].index_of(row.categories[i], line));
     }
     for (const float value : row.y) rows_.append(value);
     for (const int64_t value : row.classes) rows_.append(value);
-    if (columns_.split) rows_.append(split_values_.number_of(row.split, line));
+    if (columns_.split) rows_.append(split_values_.index_of(row.split, line));
     rows_.finish_row();
   }
 
@@ -253,7 +253,7 @@ class TableReader {
   /// Returns a copy of the given table, or an empty table, with the columns, feeds and options of
   /// this file.
   ColumnTable start_table() const {
-    ColumnTable table = use_.start({"classes", "missing", "normalize", "unknown"});
+    ColumnTable table = context_.initial_table({"classes", "missing", "normalize", "unknown"});
     table.columns = names_of(columns_, names_);
     for (const size_t category : columns_.categories) {
       table.feeds[names_[category]] = names_[category];
@@ -278,15 +278,15 @@ class TableReader {
   /// Returns a predicate for training rows. It must be called for each row, in order.
   std::function<bool(const std::byte*)> training_rows() const {
     if (!columns_.split) {
-      return [uses = use_.split().uses(data_.samples), row = size_t{0}](const std::byte*) mutable {
-        return uses.empty() || uses[row++] == RowUse::train;
+      return [splits = context_.split().splits(data_.samples), row = size_t{0}](const std::byte*) mutable {
+        return splits.empty() || splits[row++] == Split::train;
       };
     }
     const std::string& name = names_[*columns_.split];
     const auto first_row = [&](size_t i) { return location(split_values_.first_line(i)); };
-    return [uses = use_.split().uses(name, split_values_.texts(), first_row),
+    return [splits = context_.split().splits(name, split_values_.texts(), first_row),
             offset = split_offset()](const std::byte* row) {
-      return uses[static_cast<size_t>(value_at<int32_t>(row + offset))] == RowUse::train;
+      return splits[static_cast<size_t>(value_at<int32_t>(row + offset))] == Split::train;
     };
   }
 
@@ -378,9 +378,9 @@ class TableReader {
   }
 
   /// Adds an i64 column `column` with the ids of the texts in file column `name`.
-  void add_texts(const std::string& column, const std::string& name, const DistinctTexts& texts,
+  void add_texts(const std::string& column, const std::string& name, const StringTable& texts,
                  const ColumnTable& table) {
-    std::vector<int64_t> ids = use_.ids_of(texts.texts(), name, table, [&](size_t i) {
+    std::vector<int64_t> ids = context_.ids_of(texts.texts(), name, table, [&](size_t i) {
       return location(texts.first_line(i)) + ": column '" + excerpt(name) + "'";
     });
     add_column({column, DType::i64}, sizeof(int32_t), id_conversion(std::move(ids)));
@@ -394,7 +394,7 @@ class TableReader {
     for (const size_t column : columns_.x) {
       const auto found = table.moments.find(names_[column]);
       if (needs_moments() && found == table.moments.end()) {
-        use_.fail_without_column(names_[column]);
+        context_.fail_without_column(names_[column]);
       }
       moments.push_back(needs_moments() ? found->second : ColumnTable::Moments());
     }
@@ -415,26 +415,26 @@ class TableReader {
 
   static constexpr size_t kXOffset = sizeof(int64_t);  // x follows the line number in a row
 
-  const TableUse& use_;
+  const ColumnTableContext& context_;
   const DataArgs& args_;
   CsvParser& csv_;
   MissingRule missing_;
   bool classes_;  // whether labels are class indices
   std::vector<std::string> names_;
   CsvColumns columns_;
-  std::vector<DistinctTexts> categories_;  // one per categorical column
-  DistinctTexts split_values_;             // values of the column of split=COLUMN
+  std::vector<StringTable> categories_;  // one per categorical column
+  StringTable split_values_;             // values of the column of split=COLUMN
   RowWriter rows_;
   RowTable data_;
   int64_t offset_ = 0;  // byte offset in a row of the next column to add
 };
 
 SampleSourcePtr open_csv(const DataArgs& args) {
-  const TableUse use(args, kCsvKind);
+  const ColumnTableContext context(args, kCsvKind);
   CsvParser csv(
-      read_as_utf8(open_maybe_gz(args.path(), std::min(kMaxLoadedBytes, args.memory_limit()))),
+      read_as_utf8(open_gz_or_plain(args.path(), std::min(kMaxLoadedBytes, args.memory_limit()))),
       args.path());
-  return TableReader(use, csv).read();
+  return TableReader(context, csv).read();
 }
 
 }  // namespace
@@ -453,7 +453,7 @@ DataKind csv_kind() {
               "hold the parsed rows in memory (default: below "
               "64 MiB), else in a temporary file",
           .splits_rows = true,
-          .keeps_table = true,
+          .has_table = true,
           .options = {"categories", "classes", "columns", "drop", "label", "memory", "missing",
                       "normalize"},
           .open = open_csv};

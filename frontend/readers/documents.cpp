@@ -86,7 +86,7 @@ void for_each_document_part(const std::string& path, const std::string& json_key
                             const std::function<void(const DocumentPart&)>& use,
                             int64_t part_bytes) {
   for (const std::string& file : text_files(path)) {
-    const std::shared_ptr<const ByteSource> contents = open_maybe_gz(file, kMaxLoadedBytes);
+    const std::shared_ptr<const ByteSource> contents = open_gz_or_plain(file, kMaxLoadedBytes);
     if (json_key.empty()) {
       for_each_part(*contents, part_bytes, [&](const FilePart& part) {
         use({part.text, file, part.first_byte, part.is_last});

@@ -18,7 +18,7 @@ class ForwardedData : public Base {
   explicit ForwardedData(std::shared_ptr<Inner> inner) : inner_(std::move(inner)) {}
   const std::vector<Column>& columns() const override { return inner_->columns(); }
   std::string name() const override { return inner_->name(); }
-  int64_t row(int64_t sample) const override { return inner_->row(sample); }
+  int64_t source_index(int64_t sample) const override { return inner_->source_index(sample); }
   std::string location(int64_t sample) const override { return inner_->location(sample); }
   std::vector<std::string> classes(const std::string& column) const override {
     return inner_->classes(column);
@@ -26,7 +26,7 @@ class ForwardedData : public Base {
   ColumnTablePtr table() const override { return inner_->table(); }
   SkippedRecords skipped() const override { return inner_->skipped(); }
   int64_t resident_bytes() const override { return inner_->resident_bytes(); }
-  const BatchMix* batch_mix() const override { return inner_->batch_mix(); }
+  const BatchTransform* batch_transform() const override { return inner_->batch_transform(); }
 
  protected:
   std::shared_ptr<Inner> inner_;

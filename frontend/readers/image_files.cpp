@@ -28,9 +28,9 @@ void ImageFiles::set_image_type() {
   columns_[0].shape = {first.channels, first.height, first.width};
 }
 
-Image ImageFiles::image(int64_t sample, size_t, const Draw&) const { return decode(sample); }
+Image ImageFiles::image(int64_t sample, size_t, const AugmentationSeed&) const { return decode(sample); }
 
-void ImageFiles::read(int64_t sample, const Draw&, std::span<std::byte* const> to) const {
+void ImageFiles::read(int64_t sample, const AugmentationSeed&, std::span<std::byte* const> to) const {
   if (to[1] != nullptr) {
     const int64_t value = label(sample);
     std::memcpy(to[1], &value, sizeof value);
@@ -43,7 +43,7 @@ void ImageFiles::read(int64_t sample, const Draw&, std::span<std::byte* const> t
                     std::to_string(image.width) + ", but the first is " + std::to_string(shape[1]) +
                     "x" + std::to_string(shape[2]) + ": add |resize=HxW or a crop to the data");
   }
-  image.to_planes({reinterpret_cast<uint8_t*>(to[0]), image.pixels.size()});
+  image.copy_to_chw({reinterpret_cast<uint8_t*>(to[0]), image.pixels.size()});
 }
 
 }  // namespace fluid

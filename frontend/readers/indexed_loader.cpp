@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "frontend/readers/batch_loader.h"
-#include "frontend/readers/batch_mix.h"
+#include "frontend/readers/batch_transform.h"
 #include "frontend/readers/sample_order.h"
 #include "ir/error.h"
 #include "ir/threads.h"
@@ -52,7 +52,7 @@ class IndexedLoader : public BatchLoader {
     batch_ = std::min(batch_, samples_);
     last_batch_ = seek_remainder_ = samples_ % batch_;
     for (const Column& column : source_->columns()) sample_bytes_.push_back(column.bytes());
-    lead_ = source_->batch_mix() != nullptr ? 1 : 0;
+    lead_ = source_->batch_transform() != nullptr ? 1 : 0;
     const Dataset* data = source_->in_memory();
     single_batch_ = batch_ == all && !options_.shuffle_seed && data != nullptr;
     if (single_batch_) {
@@ -100,8 +100,8 @@ class IndexedLoader : public BatchLoader {
     in_use_ = true;
     if (slot.error) std::rethrow_exception(slot.error);
     const Batch* batch = &slot.views.at(size);
-    if (!slot.replaced.empty() && options_.bad_records == BadRecords::leave_out) {
-      batch = leave_out_replaced(slot, *batch);
+    if (!slot.replaced.empty() && options_.bad_records == BadRecords::drop) {
+      batch = drop_replaced(slot, *batch);
     }
     sample_indices_ = std::span(slot.samples)
                           .subspan(static_cast<size_t>(slot.rows - slot.shard.size),
@@ -165,7 +165,7 @@ class IndexedLoader : public BatchLoader {
     for (int64_t i = 0; i < source_->samples() && std::ssize(rows) < samples; ++i) {
       try {
         source_->read(i, {.seed = seed}, rows_at(buffers, std::ssize(rows)));
-        rows.push_back(source_->row(i));
+        rows.push_back(source_->source_index(i));
       } catch (const UserError& error) {
         if (options_.bad_records == BadRecords::stop) throw;
         skipped.add(error.what());
@@ -188,7 +188,7 @@ class IndexedLoader : public BatchLoader {
     std::vector<int64_t> samples;    // index in the source of each row
     std::set<int64_t> replaced;      // rows whose bad record was replaced by another sample
     std::map<int64_t, Batch> views;  // size of the global batch -> view of `columns`
-    Batch rest;                      // result of leave_out_replaced()
+    Batch rest;                      // result of drop_replaced()
     int64_t epoch = 0, at = 0;       // start of the global batch: epoch, position in the epoch
     int64_t whole = 0;               // size of the global batch
     RankShard shard;                 // shard of this rank
@@ -318,10 +318,10 @@ class IndexedLoader : public BatchLoader {
     for (size_t c = 0; c < to.size(); ++c) {
       to[c] = static_cast<std::byte*>(slot.columns[c].data());
     }
-    source_->batch_mix()->apply(to, slot.shard.size, draw_of(slot), slot.at);
+    source_->batch_transform()->apply(to, slot.shard.size, augmentation_seed(slot), slot.at);
   }
 
-  Draw draw_of(const Slot& slot) const { return {options_.shuffle_seed.value_or(0), slot.epoch}; }
+  AugmentationSeed augmentation_seed(const Slot& slot) const { return {options_.shuffle_seed.value_or(0), slot.epoch}; }
 
   /// Returns the position in the epoch of a row of `slot`.
   int64_t position_of(const Slot& slot, int64_t row) const {
@@ -336,7 +336,7 @@ class IndexedLoader : public BatchLoader {
         to[c] = static_cast<std::byte*>(slot.columns[c].data()) + row * sample_bytes_[c];
       }
       const int64_t wanted = orders_[order_index(slot.epoch)][position_of(slot, row)];
-      const int64_t sample = read_sample(wanted, draw_of(slot), to);
+      const int64_t sample = read_sample(wanted, augmentation_seed(slot), to);
       slot.samples[static_cast<size_t>(row)] = sample;
       if (sample == wanted) return;
       const std::scoped_lock lock(mutex_);
@@ -351,7 +351,7 @@ class IndexedLoader : public BatchLoader {
 
   /// Removes the replaced rows from `slot` by moving the remaining rows up. Returns a view of the
   /// remaining rows. `batch`: the view of all rows.
-  const Batch* leave_out_replaced(Slot& slot, const Batch& batch) {
+  const Batch* drop_replaced(Slot& slot, const Batch& batch) {
     int64_t kept = lead_;
     for (int64_t row = lead_; row < slot.rows; ++row) {
       if (slot.replaced.contains(row)) continue;
@@ -374,12 +374,12 @@ class IndexedLoader : public BatchLoader {
 
   /// Reads sample `first`. If bad records are skipped, reads the next good sample instead of a bad
   /// one. Returns the index of the sample read.
-  int64_t read_sample(int64_t first, const Draw& draw, std::span<std::byte* const> to) {
+  int64_t read_sample(int64_t first, const AugmentationSeed& seed, std::span<std::byte* const> to) {
     const int64_t all = source_->samples();
     for (int64_t tried = 0; tried < all; ++tried) {
       const int64_t sample = (first + tried) % all;
       try {
-        source_->read(sample, draw, to);
+        source_->read(sample, seed, to);
         return sample;
       } catch (const UserError& error) {
         if (options_.bad_records == BadRecords::stop) throw;

@@ -12,7 +12,7 @@
 #include "frontend/files/temporary_file.h"
 #include "frontend/readers/kind.h"
 #include "frontend/readers/row_table.h"
-#include "frontend/readers/table_use.h"
+#include "frontend/readers/column_table_context.h"
 #include "ir/error.h"
 #include "ir/text.h"
 
@@ -31,7 +31,7 @@ constexpr double kMaxInteger = 0x1p53 - 1;   ///< a double is exact for integers
 struct KeyValues {
   std::string key;
   std::vector<int64_t> shape = {};  // shape of one sample
-  DistinctTexts texts = {};
+  StringTable texts = {};
   bool holds_text = false, is_integer = true;
   bool is_f32 = false;  // whether the rows hold f32 numbers instead of f64
 
@@ -51,8 +51,8 @@ struct LineValue {
 
 class JsonLines {
  public:
-  JsonLines(const TableUse& use, LineReader lines)
-      : use_(use), args_(use.args()), lines_(std::move(lines)), rows_(args_.memory_limit()) {}
+  JsonLines(const ColumnTableContext& context, LineReader lines)
+      : context_(context), args_(context.args()), lines_(std::move(lines)), rows_(args_.memory_limit()) {}
 
   SampleSourcePtr read() {
     for (std::string_view line; lines_.next(line);) {
@@ -105,17 +105,17 @@ class JsonLines {
     if (columns != nullptr) {
       for (std::string& key : ir::split_at_commas(*columns))
         keys.push_back({.key = std::move(key)});
-    } else if (use_.given() != nullptr && use_.given()->columns.contains(kColumns)) {
-      for (const std::string& key : use_.given()->columns.at(kColumns)) {
+    } else if (context_.given() != nullptr && context_.given()->columns.contains(kColumns)) {
+      for (const std::string& key : context_.given()->columns.at(kColumns)) {
         if (first.contains(key)) keys.push_back({.key = key});  // data for prediction has no labels
       }
     } else {
       for (const auto& [key, value] : first.items()) keys.push_back({.key = key});
     }
-    if (use_.split().uses_column()) {
+    if (context_.split().uses_column()) {
       std::vector<std::string> names;
       for (const auto& [key, value] : first.items()) names.push_back(key);
-      split_key_ = use_.split().column(names);
+      split_key_ = context_.split().column(names);
       const bool is_listed = std::ranges::find(keys, split_key_, &KeyValues::key) != keys.end();
       if (!is_listed) keys.push_back({.key = split_key_});
     }
@@ -164,7 +164,7 @@ class JsonLines {
         key.holds_text = value.is_text;
         key.is_f32 = !value.is_integer;
       }
-      if (value.is_text) rows_.append(key.texts.number_of(value.text, lines_.number()));
+      if (value.is_text) rows_.append(key.texts.index_of(value.text, lines_.number()));
       for (const double number : value.numbers) {
         key.is_f32 ? rows_.append(static_cast<float>(number)) : rows_.append(number);
       }
@@ -176,8 +176,8 @@ class JsonLines {
     data_.source = args_.path();
     data_.samples = rows_.rows();
     data_.rows = rows_.release();
-    ColumnTable table = use_.start({"unknown"});
-    if (use_.given() == nullptr) table.columns[kColumns] = kept_keys();
+    ColumnTable table = context_.initial_table({"unknown"});
+    if (context_.given() == nullptr) table.columns[kColumns] = kept_keys();
     data_.row_bytes = sizeof(int64_t);  // a row starts with its line number
     for (KeyValues& key : keys_) {
       if (data_.samples == 0) break;
@@ -195,7 +195,7 @@ class JsonLines {
       }
       data_.columns.push_back(std::move(column));
     }
-    data_.table = use_.keep(std::move(table));
+    data_.table = context_.finish_table(std::move(table));
     return make_source(std::move(data_));
   }
 
@@ -228,17 +228,17 @@ class JsonLines {
     ColumnTable values;
     ColumnTable& used = is_split ? values : table;
     if (!used.classes.contains(key.key)) {
-      if (!is_split && use_.given() != nullptr) use_.fail_without_column(key.key);
+      if (!is_split && context_.given() != nullptr) context_.fail_without_column(key.key);
       used.classes[key.key] = categories_of(key.texts.texts());
     }
-    column.convert = id_conversion(use_.ids_of(key.texts.texts(), key.key, used, [&](size_t i) {
+    column.convert = id_conversion(context_.ids_of(key.texts.texts(), key.key, used, [&](size_t i) {
       return ir::file_and_line(args_.path(), key.texts.first_line(i)) + ": key '" + key.key + "'";
     }));
     if (!is_split) table.feeds[key.key] = key.key;
     column.classes = used.classes.at(key.key);
   }
 
-  const TableUse& use_;
+  const ColumnTableContext& context_;
   const DataArgs& args_;
   LineReader lines_;
   std::string split_key_;  // the column of option split; empty: none
@@ -248,8 +248,8 @@ class JsonLines {
 };
 
 SampleSourcePtr open_jsonl(const DataArgs& args) {
-  const TableUse use(args, kJsonlKind);
-  return JsonLines(use, {open_maybe_gz(args.path(), std::min(kMaxLoadedBytes, args.memory_limit())),
+  const ColumnTableContext context(args, kJsonlKind);
+  return JsonLines(context, {open_gz_or_plain(args.path(), std::min(kMaxLoadedBytes, args.memory_limit())),
                          args.path()})
       .read();
 }
@@ -264,7 +264,7 @@ DataKind jsonl_kind() {
               "is a column: numbers and arrays of numbers f32, or i64 if all are integers; strings "
               "are ids i64 of categories in sorted order; table=, unknown=1 and memory= as for csv",
           .splits_rows = true,
-          .keeps_table = true,
+          .has_table = true,
           .options = {"columns", "memory"},
           .open = open_jsonl};
 }

@@ -86,7 +86,7 @@ class SplitSax : public nlohmann::json_sax<nlohmann::json> {
 };
 
 Dataset read_mnist_json(const std::string& path, int split) {
-  const std::string text = read_maybe_gz(path);
+  const std::string text = read_gz_or_plain(path);
   SplitSax sax(split, path);
   nlohmann::json::sax_parse(text, &sax);
   if (sax.splits != 3) throw UserError("'" + path + "' is not MNIST as JSON: no three splits");

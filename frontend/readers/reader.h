@@ -24,7 +24,7 @@ struct ReaderOptions {
   /// Number of threads that read, decode and augment samples; 0: one for data in memory, else the
   /// number of cores, at most 4. The batches are the same for any number.
   int workers = 0;
-  /// With BadRecords::leave_out, batches may be smaller than the sizes in Reader::batch_sizes(), or
+  /// With BadRecords::drop, batches may be smaller than the sizes in Reader::batch_sizes(), or
   /// empty.
   BadRecords bad_records = BadRecords::stop;
   /// Number of samples of the shuffle_samples() buffer; only for a stream that is shuffled.

@@ -40,34 +40,34 @@ double fraction_in(const std::string& text, const DataArgs& args) {
 
 /// Assigns `held_out` random rows to validation, and the others to training. Shuffles by
 /// Fisher-Yates.
-std::vector<RowUse> hold_out(int64_t rows, int64_t held_out, uint64_t seed) {
+std::vector<Split> hold_out(int64_t rows, int64_t held_out, uint64_t seed) {
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), int64_t{0});
   SplitMix64 random(seed, kSplitStream);
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-  std::vector<RowUse> uses(order.size(), RowUse::train);
+  std::vector<Split> splits(order.size(), Split::train);
   for (int64_t i = 0; i < held_out; ++i) {
-    uses[static_cast<size_t>(order[static_cast<size_t>(i)])] = RowUse::validation;
+    splits[static_cast<size_t>(order[static_cast<size_t>(i)])] = Split::validation;
   }
-  return uses;
+  return splits;
 }
 
 /// Returns the split called `name`. Throws UserError unless `name` is train, val or test.
-RowUse split_named(const std::string& name, const DataArgs& args) {
+Split split_named(const std::string& name, const DataArgs& args) {
   if (std::ranges::find(kSplits, name) == kSplits.end()) {
     args.fail("split '" + name + "' must be train, val or test" + did_you_mean(name, kSplits));
   }
-  return name == "train" ? RowUse::train : name == "val" ? RowUse::validation : RowUse::test;
+  return name == "train" ? Split::train : name == "val" ? Split::validation : Split::test;
 }
 
 /// Returns the split that a value of a split column stands for; nullopt if it is not a split name.
-std::optional<RowUse> split_of_value(const std::string& value) {
-  static const std::map<std::string, RowUse> kNames = {
-      {"train", RowUse::train},         {"training", RowUse::train},
-      {"val", RowUse::validation},      {"valid", RowUse::validation},
-      {"validate", RowUse::validation}, {"validation", RowUse::validation},
-      {"dev", RowUse::validation},      {"test", RowUse::test},
-      {"testing", RowUse::test}};
+std::optional<Split> split_of_value(const std::string& value) {
+  static const std::map<std::string, Split> kNames = {
+      {"train", Split::train},         {"training", Split::train},
+      {"val", Split::validation},      {"valid", Split::validation},
+      {"validate", Split::validation}, {"validation", Split::validation},
+      {"dev", Split::validation},      {"test", Split::test},
+      {"testing", Split::test}};
   const auto found = kNames.find(ir::lowercase(value));
   return found == kNames.end() ? std::nullopt : std::optional(found->second);
 }
@@ -168,7 +168,7 @@ std::string RowSplit::column(const std::vector<std::string>& names) const {
   args_.fail("option split=" + text + ": no column '" + name + "'" + did_you_mean(name, known));
 }
 
-std::vector<RowUse> RowSplit::uses(int64_t rows) const {
+std::vector<Split> RowSplit::splits(int64_t rows) const {
   if (val_ == nullptr) return {};
   const double fraction = fraction_in(*val_, args_);
   const auto seed = static_cast<uint64_t>(args_.get_integer("seed", 0, 0));
@@ -177,25 +177,25 @@ std::vector<RowUse> RowSplit::uses(int64_t rows) const {
   return hold_out(rows, std::clamp<int64_t>(share, 1, rows - 1), seed);
 }
 
-std::vector<RowUse> RowSplit::uses(const std::string& column,
+std::vector<Split> RowSplit::splits(const std::string& column,
                                    const std::vector<std::string>& values,
                                    const std::function<std::string(size_t)>& location) const {
   const std::string text = column_text();
-  std::vector<RowUse> uses;
+  std::vector<Split> splits;
   if (text != column) {
     const std::string value = text.substr(column.size() + 1);
     for (const std::string& v : values) {
-      uses.push_back(equal_values(v, value) ? RowUse::validation : RowUse::train);
+      splits.push_back(equal_values(v, value) ? Split::validation : Split::train);
     }
-    if (std::ranges::find(uses, RowUse::validation) != uses.end()) return uses;
+    if (std::ranges::find(splits, Split::validation) != splits.end()) return splits;
     const std::set<std::string> sorted(values.begin(), values.end());
     args_.fail("no row has the value '" + value + "' in column '" + column + "'" +
                did_you_mean(value, std::vector<std::string>(sorted.begin(), sorted.end())));
   }
   for (size_t i = 0; i < values.size(); ++i) {
-    const std::optional<RowUse> use = split_of_value(values[i]);
-    if (use) {
-      uses.push_back(*use);
+    const std::optional<Split> split = split_of_value(values[i]);
+    if (split) {
+      splits.push_back(*split);
       continue;
     }
     const std::string value = ir::escape_control_characters(values[i]);
@@ -203,20 +203,20 @@ std::vector<RowUse> RowSplit::uses(const std::string& column,
                "', which is none of train, val and test; split=" + column + ":" + value +
                " takes the rows with this value for validation");
   }
-  return uses;
+  return splits;
 }
 
-std::vector<int64_t> RowSplit::rows_to_read(const std::vector<RowUse>& uses) const {
-  const auto rows_for = [&](RowUse use) {
+std::vector<int64_t> RowSplit::rows_to_read(const std::vector<Split>& splits) const {
+  const auto rows_for = [&](Split split) {
     std::vector<int64_t> rows;
-    for (size_t i = 0; i < uses.size(); ++i) {
-      if (uses[i] == use) rows.push_back(static_cast<int64_t>(i));
+    for (size_t i = 0; i < splits.size(); ++i) {
+      if (splits[i] == split) rows.push_back(static_cast<int64_t>(i));
     }
     return rows;
   };
   std::vector<int64_t> rows = rows_for(selected_);
   if (rows.empty() && !trains()) {
-    rows = rows_for(selected_ == RowUse::test ? RowUse::validation : RowUse::test);
+    rows = rows_for(selected_ == Split::test ? Split::validation : Split::test);
   }
   if (rows.empty() && uses_column_) {
     args_.fail("option split=" + column_text() + " leaves no row for " +
@@ -227,31 +227,31 @@ std::vector<int64_t> RowSplit::rows_to_read(const std::vector<RowUse>& uses) con
 
 SplitSource split_rows(SampleSourcePtr data, const DataArgs& args, bool has_splits) {
   const RowSplit split(args, has_splits);
-  std::vector<RowUse> uses;
+  std::vector<Split> splits;
   if (split.uses_column()) {
     std::vector<std::string> names;
     for (const Column& column : data->columns()) names.push_back(column.name);
     const std::string column = split.column(names);
     const auto at = static_cast<size_t>(std::ranges::find(names, column) - names.begin());
     const ColumnValues values = column_values(*data, at, args);
-    const std::vector<RowUse> use_of = split.uses(
+    const std::vector<Split> split_of_distinct = split.splits(
         column, values.distinct, [&](size_t i) { return data->location(values.first_samples[i]); });
-    for (const int32_t value : values.of_sample) uses.push_back(use_of[static_cast<size_t>(value)]);
-    std::vector<KeptColumn> kept;
+    for (const int32_t value : values.of_sample) splits.push_back(split_of_distinct[static_cast<size_t>(value)]);
+    std::vector<ColumnSelection> kept;
     for (size_t c = 0; c < names.size(); ++c) {
       if (c != at) kept.push_back({c, names[c]});
     }
     data = select_columns(std::move(data), std::move(kept));
   } else if (split.has_fraction()) {
-    uses = split.uses(data->samples());
+    splits = split.splits(data->samples());
   } else {
     return {std::move(data), std::nullopt};
   }
   SplitCounts counts;
-  for (const RowUse use : uses) {
-    ++(use == RowUse::train ? counts.train : use == RowUse::test ? counts.test : counts.validation);
+  for (const Split s : splits) {
+    ++(s == Split::train ? counts.train : s == Split::test ? counts.test : counts.validation);
   }
-  return {select_samples(std::move(data), split.rows_to_read(uses)), counts};
+  return {select_samples(std::move(data), split.rows_to_read(splits)), counts};
 }
 
 }  // namespace fluid

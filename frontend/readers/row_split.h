@@ -10,7 +10,7 @@
 namespace fluid {
 
 /// The split that a row belongs to.
-enum class RowUse : uint8_t { train, validation, test };
+enum class Split : uint8_t { train, validation, test };
 
 /// Splits the rows of data by the options of its SPEC:
 /// - val=FRACTION holds out random rows for validation. The choice depends only on the option
@@ -38,12 +38,12 @@ class RowSplit {
 
   /// Returns the split of each of `rows` rows by option val; empty without val. Throws UserError
   /// for a single row.
-  std::vector<RowUse> uses(int64_t rows) const;
+  std::vector<Split> splits(int64_t rows) const;
   /// Returns the split that each of `values` selects. `values` are the distinct values of column
   /// `column`, in order of first occurrence. `location`(i) describes the first row with values[i],
   /// for messages. Throws UserError for a value that is not a split name, and if no row has the
   /// VALUE of split=COLUMN:VALUE.
-  std::vector<RowUse> uses(const std::string& column, const std::vector<std::string>& values,
+  std::vector<Split> splits(const std::string& column, const std::vector<std::string>& values,
                            const std::function<std::string(size_t)>& location) const;
 
   /// Whether the data is opened for training.
@@ -51,7 +51,7 @@ class RowSplit {
   /// Returns the indices of the rows to read, in ascending order. Without validation rows, split
   /// val reads the test rows. Without test rows, split test reads the validation rows. Throws
   /// UserError if no row is left.
-  std::vector<int64_t> rows_to_read(const std::vector<RowUse>& uses) const;
+  std::vector<int64_t> rows_to_read(const std::vector<Split>& splits) const;
 
  private:
   std::string column_text() const;  ///< split=COLUMN[:VALUE], for messages
@@ -60,7 +60,7 @@ class RowSplit {
   const std::string* val_;
   bool uses_column_ = false;
   bool trains_;
-  RowUse selected_ = RowUse::train;  ///< the split to read, if an option splits the rows
+  Split selected_ = Split::train;  ///< the split to read, if an option splits the rows
 };
 
 /// The rows of the selected split, and the number of rows in each split.

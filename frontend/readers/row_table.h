@@ -18,15 +18,15 @@
 namespace fluid {
 
 /// The distinct texts of a column, in order of first occurrence.
-class DistinctTexts {
+class StringTable {
  public:
   /// Returns the index of `text`. Adds the text if it is new. `line`: line where its row starts.
-  int32_t number_of(std::string_view text, int64_t line);
+  int32_t index_of(std::string_view text, int64_t line);
   const std::vector<std::string>& texts() const { return texts_; }
-  int64_t first_line(size_t number) const { return lines_.at(number); }
+  int64_t first_line(size_t index) const { return lines_.at(index); }
 
  private:
-  std::unordered_map<std::string, int32_t> numbers_;
+  std::unordered_map<std::string, int32_t> indices_;
   std::vector<std::string> texts_;
   std::vector<int64_t> lines_;
 };
@@ -63,7 +63,7 @@ class RowWriter {
 /// Converts the values of one column in one row. `from`: the stored values, which need not be
 /// aligned. `to`: the values in the dtype of the column.
 using Conversion = std::function<void(const std::byte* from, std::byte* to)>;
-/// Returns a Conversion from an index of DistinctTexts (i32) to ids[index] (i64).
+/// Returns a Conversion from an index in a StringTable (i32) to ids[index] (i64).
 Conversion id_conversion(std::vector<int64_t> ids);
 
 /// Returns the value at `from`, which need not be aligned.

@@ -12,7 +12,7 @@
 
 namespace fluid {
 
-class BatchMix;
+class BatchTransform;
 
 /// A column of samples. `shape` is the shape of one sample.
 struct Column {
@@ -25,9 +25,9 @@ struct Column {
   std::string str() const;                                    ///< "image u8[3, 32, 32]"
 };
 
-/// Selects the random choices of an augmentation. A sample's choices depend only on the Draw and
+/// Selects the random choices of an augmentation. A sample's choices depend only on the AugmentationSeed and
 /// on the index of the sample.
-struct Draw {
+struct AugmentationSeed {
   uint64_t seed = 0;
   int64_t epoch = 0;
 };
@@ -42,7 +42,7 @@ class SampleData {
   virtual const std::vector<Column>& columns() const = 0;
   virtual std::string name() const = 0;  ///< file or data SPEC of the samples
   /// Index of `sample` in the original data, before any split or selection.
-  virtual int64_t row(int64_t sample) const { return sample; }
+  virtual int64_t source_index(int64_t sample) const { return sample; }
   /// Returns text that locates a sample: "t.csv:7", "'cats/1.jpg'".
   virtual std::string location(int64_t sample) const;
   /// Returns location() of the first sample whose integer column `column` contains `value`. Returns
@@ -56,11 +56,11 @@ class SampleData {
   virtual SkippedRecords skipped() const { return {}; }
   virtual int64_t resident_bytes() const { return 0; }  ///< size in bytes of data in memory
   /// The transform of whole batches; null: none. Reader applies it to the batches.
-  virtual const BatchMix* batch_mix() const { return nullptr; }
+  virtual const BatchTransform* batch_transform() const { return nullptr; }
 
   const Column* find(std::string_view column) const;  ///< null if there is no such column
   /// Returns a Batch of one sample, whose tensors have types but no memory.
-  Batch types() const;
+  Batch sample_types() const;
 };
 
 /// Buffers for `samples` samples: a tensor for each of `columns`, whose first dimension counts the
@@ -70,7 +70,7 @@ std::vector<Tensor> sample_buffers(const std::vector<Column>& columns, int64_t s
 std::vector<std::byte*> rows_at(std::vector<Tensor>& buffers, int64_t sample);
 
 /// A column that select_columns() keeps: its index in the source, and its new name.
-struct KeptColumn {
+struct ColumnSelection {
   size_t index = 0;
   std::string name;
 };

@@ -7,7 +7,7 @@
 #include "frontend/readers/row_split.h"
 #include "frontend/readers/spec_guess.h"
 #include "frontend/readers/stage_spec.h"
-#include "frontend/readers/table_use.h"
+#include "frontend/readers/column_table_context.h"
 #include "ir/error.h"
 #include "ir/number.h"
 
@@ -52,7 +52,7 @@ std::vector<std::string> options_of(const DataKind& kind) {
     if (has) options.insert(options.end(), more.begin(), more.end());
   };
   append(kind.splits_rows, RowSplit::options());
-  append(kind.keeps_table, TableUse::options());
+  append(kind.has_table, ColumnTableContext::options());
   append(kind.open_stream != nullptr, kStreamOptions);
   return options;
 }
@@ -86,7 +86,7 @@ void rename_columns(DataSource& data, std::map<std::string, std::string> renames
   if (renames.empty()) return;
   std::vector<std::string> known = options_of(kind);
   known.insert(known.end(), kCommonOptions.begin(), kCommonOptions.end());
-  std::vector<KeptColumn> kept;
+  std::vector<ColumnSelection> kept;
   for (const Column& column : data.data().columns()) {
     known.push_back(column.name);
     kept.push_back({kept.size(), column.name});
@@ -99,8 +99,8 @@ void rename_columns(DataSource& data, std::map<std::string, std::string> renames
     const std::string& name = renames.begin()->first;
     args.fail("no option or column '" + name + "'" + did_you_mean(name, known));
   }
-  for (const KeptColumn& column : kept) {
-    const auto same = [&](const KeptColumn& other) { return other.name == column.name; };
+  for (const ColumnSelection& column : kept) {
+    const auto same = [&](const ColumnSelection& other) { return other.name == column.name; };
     if (std::ranges::count_if(kept, same) > 1) {
       args.fail("two columns are named '" + column.name + "'");
     }
@@ -259,17 +259,17 @@ Dataset DataSource::dataset() const {
   throw UserError("data '" + source->name() + "' is not in memory: give its source to a Reader");
 }
 
-bool keeps_table(const std::string& spec) {
+bool has_table(const std::string& spec) {
   const std::string name = kind_name_in(spec);
   return std::ranges::any_of(
-      data_kinds(), [&](const DataKind& kind) { return kind.name == name && kind.keeps_table; });
+      data_kinds(), [&](const DataKind& kind) { return kind.name == name && kind.has_table; });
 }
 
 bool uses_training_table(const std::string& spec, const ColumnTable& training_table) {
   const std::string unstaged = spec.substr(0, spec.find('|'));
   const size_t mark = std::min(unstaged.find('?'), unstaged.size());
   const std::string options = unstaged.substr(std::min(mark + 1, unstaged.size()));
-  return keeps_table(spec) && training_table.kind == kind_name_in(spec) &&
+  return has_table(spec) && training_table.kind == kind_name_in(spec) &&
          !parse_options(options, spec).contains("table");
 }
 

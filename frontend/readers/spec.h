@@ -65,7 +65,7 @@ DataSource open_data(const std::string& spec, const std::string& split = "train"
 /// Whether open_data() uses `training_table` for `spec`.
 bool uses_training_table(const std::string& spec, const ColumnTable& training_table);
 /// Whether the kind of `spec` has a SampleData::table(); false for an unknown kind.
-bool keeps_table(const std::string& spec);
+bool has_table(const std::string& spec);
 
 /// Returns all kinds of data, in the order of the help text.
 const std::vector<DataKind>& data_kinds();

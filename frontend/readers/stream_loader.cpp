@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "frontend/readers/batch_loader.h"
-#include "frontend/readers/batch_mix.h"
+#include "frontend/readers/batch_transform.h"
 #include "ir/error.h"
 #include "ir/threads.h"
 
@@ -40,7 +40,7 @@ class StreamLoader : public BatchLoader {
       fail("is a stream, which ends at a bad record: it cannot be skipped");
     }
     batch_ = options_.batch * options_.world;
-    lead_ = stream_->batch_mix() != nullptr ? 1 : 0;
+    lead_ = stream_->batch_transform() != nullptr ? 1 : 0;
   }
   ~StreamLoader() override { stop(); }
 
@@ -272,12 +272,12 @@ class StreamLoader : public BatchLoader {
 
   /// Completes the batch of `rows` samples in `slot`: extracts the shard of this rank, and applies
   /// mixup or cutmix. `first`: position in the pass of the first sample.
-  void finish(Slot& slot, int64_t rows, const Draw& draw, int64_t first) {
+  void finish(Slot& slot, int64_t rows, const AugmentationSeed& seed, int64_t first) {
     const RankShard shard = shard_of(rows, options_.rank, options_.world);
     if (options_.world > 1) copy_rows(slot, shard.first, lead_, shard.size);
     if (lead_ > 0) {
       copy_rows(slot, (shard.first + rows - 1) % rows, 0, 1);
-      stream_->batch_mix()->apply(rows_at(slot.columns, 0), shard.size, draw, first);
+      stream_->batch_transform()->apply(rows_at(slot.columns, 0), shard.size, seed, first);
     }
     slot.rows = rows;
     const bool has_view = slot.batch.size == shard.size && slot.batch.global_size() == rows;

@@ -17,7 +17,7 @@
 #include "frontend/readers/documents.h"
 #include "frontend/readers/kind.h"
 #include "frontend/readers/symbols.h"
-#include "frontend/readers/table_use.h"
+#include "frontend/readers/column_table_context.h"
 #include "frontend/readers/token_file.h"
 #include "frontend/tokenizers/bpe.h"
 #include "ir/atomic_file.h"
@@ -49,7 +49,7 @@ class Windows : public SampleSource {
   }
   int64_t samples() const override { return (symbols_.size() - 1 - length_) / stride_ + 1; }
   const std::vector<Column>& columns() const override { return columns_; }
-  void read(int64_t sample, const Draw&, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed&, std::span<std::byte* const> to) const override {
     std::vector<Symbol> window(static_cast<size_t>(length_ + 1));
     symbols_.read(sample * stride_, window);
     for (int64_t c = 0; c < 2; ++c) {
@@ -124,7 +124,7 @@ char end_byte(const DataArgs& args) {
 std::shared_ptr<const ByteSource> bytes_of(const DataArgs& args, bool documents,
                                            int64_t memory_limit) {
   if (!documents) {
-    auto file = open_maybe_gz(args.path(), memory_limit);
+    auto file = open_gz_or_plain(args.path(), memory_limit);
     const bool loads = file->resident_bytes() == 0 && file->size() < memory_limit;
     return loads ? load_bytes(*file, 0, file->size()) : file;
   }
@@ -244,22 +244,22 @@ SampleSourcePtr open_tokens(const DataArgs& args, const Tokenizer& tokenizer) {
   return windows_of(Symbols<int32_t>(all.release()), "tokens", args);
 }
 
-SampleSourcePtr open_characters(const TableUse& use) {
-  const DataArgs& args = use.args();
+SampleSourcePtr open_characters(const ColumnTableContext& context) {
+  const DataArgs& args = context.args();
   for (const std::string option : {"bpe", "memory", "pattern", "tokens"}) {
     if (args.find(option) == nullptr) continue;
-    const bool by_table = use.given() != nullptr;
+    const bool by_table = context.given() != nullptr;
     args.fail(
         "options characters and " + option + " exclude each other" +
         (by_table ? ": the training text was read as characters; table=none ignores that" : ""));
   }
-  CharacterText text = read_characters(use, holds_documents(args));
+  CharacterText text = read_characters(context, holds_documents(args));
   return windows_of(std::move(text.ids), "characters", args, std::move(text.table));
 }
 
 SampleSourcePtr open_text(const DataArgs& args) {
-  const TableUse use(args, kTextKind, /*has_splits=*/true);
-  if (use.args().get_flag("characters", false)) return open_characters(use);
+  const ColumnTableContext context(args, kTextKind, /*has_splits=*/true);
+  if (context.args().get_flag("characters", false)) return open_characters(context);
   for (const std::string option : {"table", "unknown"}) {
     if (args.get_string(option, "none") == "none") continue;
     args.fail("option " + option + " is of a vocabulary of characters: add characters");
@@ -288,7 +288,7 @@ DataKind text_kind() {
           "character, or the byte 0); tokens=FILE keeps the tokens on disk; memory=1 reads the "
           "bytes of a text into "
           "memory (default: below 64 MiB)",
-      .keeps_table = true,
+      .has_table = true,
       .options = {"bpe", "characters", "end", "key", "length", "memory", "pattern", "split",
                   "stride", "tokens"},
       .open = open_text};

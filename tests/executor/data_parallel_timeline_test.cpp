@@ -121,7 +121,7 @@ class Steps {
             cpu_device({.threads = 1, .cache_dir = options_.cache_dir, .communicator = others}),
             how(options_)),
         step_(prepared()),
-        batch_(trial_batch(net, kSamples)) {
+        batch_(synthetic_batch(net, kSamples)) {
     batch_.whole = options_.distributed.world.size * kSamples;
   }
 

@@ -14,30 +14,30 @@ namespace fluid {
 /// The ColumnTable that a reader applies to its columns, or learns from them. Applies the table of
 /// the option table=FILE, else DataArgs::training_table(). If neither exists, or with table=none,
 /// learns the table from the data.
-class TableUse {
+class ColumnTableContext {
  public:
-  /// Returns the names of the options that a TableUse reads.
+  /// Returns the names of the options that a ColumnTableContext reads.
   static const std::vector<std::string>& options();
 
   /// `kind`: name of the DataKind. `has_splits`: whether the kind has its own splits. Throws
   /// UserError if FILE holds the table of another kind of data. Also throws UserError if FILE does
   /// not exist and the data has no training rows from which to learn a table.
-  TableUse(const DataArgs& args, const std::string& kind, bool has_splits = false);
-  TableUse(const TableUse&) = delete;
+  ColumnTableContext(const DataArgs& args, const std::string& kind, bool has_splits = false);
+  ColumnTableContext(const ColumnTableContext&) = delete;
 
   const ColumnTable* given() const { return given_.get(); }  ///< null: the table must be learned
   /// The options of the SPEC. The given table provides options that the SPEC lacks.
   const DataArgs& args() const { return args_; }
   const RowSplit& split() const { return split_; }
   /// Whether the value of option `name` comes from the given table.
-  bool takes_from_table(const std::string& name) const;
+  bool option_is_from_table(const std::string& name) const;
 
   /// Returns the initial table: a copy of the given table, or an empty one. Sets its kind, clears
   /// its feeds, and copies the options named in `options` from args().
-  ColumnTable start(const std::vector<std::string>& options) const;
+  ColumnTable initial_table(const std::vector<std::string>& options) const;
   /// Returns `table` as a shared pointer. Also writes it to the FILE of option table=FILE, if it
   /// was learned from data that is opened for training.
-  ColumnTablePtr keep(ColumnTable table) const;
+  ColumnTablePtr finish_table(ColumnTable table) const;
 
   /// Returns the category id of each of `values`. `table` holds the categories of `column`. With
   /// the option unknown=1, a value without a category gets the next id. Otherwise throws UserError.
