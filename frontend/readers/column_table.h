@@ -35,8 +35,8 @@ struct ColumnTable {
   /// Class names for the integer labels in feed `feed`; empty: unknown.
   std::vector<std::string> classes_of_feed(const std::string& feed) const;
 
-  /// to_json() returns the table as one line of JSON, which from_json() reads. from_json() throws UserError,
-  /// naming `source`, for other text.
+  /// to_json() returns the table as one line of JSON, which from_json() reads. from_json() throws
+  /// UserError, naming `source`, for other text.
   std::string to_json() const;
   static ColumnTable from_json(const std::string& text, const std::string& source);
 

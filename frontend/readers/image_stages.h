@@ -22,9 +22,9 @@ struct ImageStages {
 
 /// Returns `source` with the stages applied to its image column, the first column u8[1, H, W] or
 /// u8[3, H, W]. All images must have one size after the stages. The random choices depend on
-/// SampleData::source_index(), the seed of the Reader and the epoch. Throws UserError if there is no image
-/// column, if a stage does not fit the first image, or if a standard deviation is 0. Also throws
-/// UserError if `normalize` and the images differ in the number of channels.
+/// SampleData::source_index(), the seed of the Reader and the epoch. Throws UserError if there is
+/// no image column, if a stage does not fit the first image, or if a standard deviation is 0. Also
+/// throws UserError if `normalize` and the images differ in the number of channels.
 SampleSourcePtr augment_images(SampleSourcePtr source, ImageStages stages);
 
 /// Options of mixup() and cutmix().

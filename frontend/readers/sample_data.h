@@ -25,8 +25,8 @@ struct Column {
   std::string str() const;                                    ///< "image u8[3, 32, 32]"
 };
 
-/// Selects the random choices of an augmentation. A sample's choices depend only on the AugmentationSeed and
-/// on the index of the sample.
+/// Selects the random choices of an augmentation. A sample's choices depend only on the
+/// AugmentationSeed and on the index of the sample.
 struct AugmentationSeed {
   uint64_t seed = 0;
   int64_t epoch = 0;

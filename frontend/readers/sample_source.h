@@ -38,7 +38,8 @@ SampleSourcePtr select_samples(SampleSourcePtr source, std::vector<int64_t> samp
 SampleSourcePtr first_samples(SampleSourcePtr source, int64_t n);
 /// Returns `source` with only the columns `kept`, renamed.
 SampleSourcePtr select_columns(SampleSourcePtr source, std::vector<ColumnSelection> kept);
-/// Returns the number of samples of `a` that have the same name() and source_index() as a sample of `b`.
+/// Returns the number of samples of `a` that have the same name() and source_index() as a
+/// sample of `b`.
 int64_t common_rows(const SampleSource& a, const SampleSource& b);
 
 }  // namespace fluid

@@ -15,7 +15,8 @@
 namespace fluid::reader_workers_test {
 namespace {
 
-/// Sample i is i, and a value that depends on the AugmentationSeed. Samples in `bad` cannot be read.
+/// Sample i is i, and a value that depends on the AugmentationSeed. Samples in `bad` cannot be
+/// read.
 class Numbers : public SampleSource {
  public:
   explicit Numbers(int64_t n, std::set<int64_t> bad = {}, int delay_us = 0)
@@ -74,8 +75,8 @@ TEST(ReaderWorkers, GiveTheSameBatchesInAnyNumber) {
     if (world == 1) {
       EXPECT_EQ(expected.size(), 2u * 2 * 103);
     }
-    EXPECT_EQ(expected[8] % 1000, 5) << "the seed of the seed";
-    EXPECT_EQ(expected.back() % 1000, 105) << "the epoch and the seed of the seed";
+    EXPECT_EQ(expected[8] % 1000, 5) << "the seed";
+    EXPECT_EQ(expected.back() % 1000, 105) << "the epoch and the seed";
   }
 }
 
