@@ -33,7 +33,7 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
   if (device != Device::cpu) max_batch_ = max_batch(kernel.buffers);
 
   // Buffers that the kernel writes do not alias each other. An input may alias an output unless
-  // Buffer::exclusive is set.
+  // Buffer::noalias is set.
   llvm::MDBuilder md(context_);
   llvm::MDNode* domain = md.createAnonymousAliasScopeDomain();
   std::vector<llvm::Metadata*> scopes;
@@ -48,7 +48,7 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
   };
   auto may_share = [&](size_t i, size_t j) {
     if (is_input(i) == is_input(j)) return is_input(i);
-    return !kernel.buffers[is_input(i) ? i : j].exclusive;
+    return !kernel.buffers[is_input(i) ? i : j].noalias;
   };
   for (size_t i = 0; i < scopes.size(); ++i) {
     std::vector<llvm::Metadata*> foreign;

@@ -219,7 +219,7 @@ llvm::Value* KernelEmitter::emit_scalar_load(const Expr& e, llvm::Value* guard) 
   if (guard) address = address_or_zeros(guard, address);
   auto* value = b_.CreateAlignedLoad(storage_type(dtype), address, alignment(dtype));
   if (!guard) attach_alias_scopes(value, n.ivalue);
-  if (!guard && find_buffer(n.ivalue).exclusive) {
+  if (!guard && find_buffer(n.ivalue).noalias) {
     value->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
   }
   return to_compute_type(value, dtype);
@@ -420,7 +420,7 @@ bool KernelEmitter::may_read_stored(const Expr& e, int64_t buffer) const {
     if (n.op() != ScalarOp::load) return;
     const int64_t id = n.node().ivalue;
     const kir::Buffer& read = find_buffer(id);
-    found = found || id == buffer || (read.role == kir::Buffer::Role::in && !read.exclusive);
+    found = found || id == buffer || (read.role == kir::Buffer::Role::in && !read.noalias);
   });
   return found;
 }

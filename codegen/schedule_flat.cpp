@@ -123,10 +123,10 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
     add(group.outputs[i], kir::Buffer::Role::out, "out", i);
   }
   for (kir::Buffer& buffer : kernel.buffers) {
-    buffer.exclusive = buffer.role == kir::Buffer::Role::in;
+    buffer.noalias = buffer.role == kir::Buffer::Role::in;
   }
   for (const InPlace& pair : in_place_pairs(group)) {
-    kernel.buffers[static_cast<size_t>(pair.in)].exclusive = false;
+    kernel.buffers[static_cast<size_t>(pair.in)].noalias = false;
   }
   // Renames the variables of the roots in Kernel::finish. Sweep may rename the variables of the
   // other roots, without effect on the roots in Kernel::finish.

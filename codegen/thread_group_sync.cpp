@@ -99,7 +99,7 @@ bool may_alias(const Kernel& kernel, int64_t written, int64_t other) {
   if (written == other) return true;
   const Buffer& a = kernel.buffers[static_cast<size_t>(written)];
   const Buffer& b = kernel.buffers[static_cast<size_t>(other)];
-  return a.role == Buffer::Role::out && b.role == Buffer::Role::in && !b.exclusive &&
+  return a.role == Buffer::Role::out && b.role == Buffer::Role::in && !b.noalias &&
          a.dtype == b.dtype;
 }
 

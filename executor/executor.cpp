@@ -48,7 +48,7 @@ std::vector<std::string> feed_names(const ir::Program& program) {
 
 Program with_length(const Program& program, int64_t length) {
   auto concrete = program.ir().clone();
-  set_length(*concrete, BatchLength(*concrete).checked(length));
+  set_sequence_length(*concrete, BatchLength(*concrete).checked(length));
   return Program(std::move(concrete));
 }
 
@@ -170,10 +170,10 @@ class Executor::Impl {
     if (mode == Mode::train) averages_.require_not_in_use("run()");
     const bool collective = mode == Mode::train && !group_.is_single_process();
     if (collective && options_.distributed.world.size > 1 &&
-        (batch.whole < batch.size || batch.whole == 0)) {
+        (batch.global_batch_size < batch.size || batch.global_batch_size == 0)) {
       throw UserError(
           fmt::format("run() got a batch of {} samples without the size of the global batch: set "
-                      "Batch::first and Batch::whole, as a Reader with rank and world does",
+                      "Batch::first and Batch::global_batch_size, as a Reader with rank and world does",
                       batch.size));
     }
     const int64_t length = batch_length_.of(batch);
@@ -400,7 +400,7 @@ class Executor::Impl {
     const std::map<std::string, std::string> options = result_options();
     for (const std::string& recipe : recipes_) {
       if (!plateau(recipe) || !monitors_other_metric(from.options, options, recipe)) continue;
-      change_plateau(recipe, PlateauRule::forget_metric);
+      change_plateau(recipe, PlateauRule::reset_metric);
     }
     return changed_result_options(from.options, options);
   }
@@ -508,7 +508,7 @@ class Executor::Impl {
     o.mode = mode;
     o.batch = batch;
     o.global_batch = global_batch > 0 ? global_batch : batch * o.world;
-    o.length = length;
+    o.sequence_length = length;
     o.feeds = feeds;
     return o;
   }

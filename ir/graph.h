@@ -126,7 +126,7 @@ class Graph {
   void restore_id(Op& op, int64_t id);
   /// Moves `ops` of another graph to the end of this graph. Keeps the ids of the ops, which must
   /// not occur in this graph.
-  void adopt(std::vector<std::unique_ptr<Op>> ops);
+  void splice_ops(std::vector<std::unique_ptr<Op>> ops);
   /// Moves ops [first, end) to just before position `destination`, which must be at most `first`.
   void move_tail(size_t first, size_t destination);
 

@@ -30,7 +30,7 @@ std::vector<Type> result_types(const ir::Op& op) {
   return types;
 }
 
-std::string types_text(const std::vector<Type>& types) {
+std::string to_string(const std::vector<Type>& types) {
   std::string s;
   for (const Type& t : types) s += (s.empty() ? "" : ", ") + t.str();
   return "(" + s + ")";

@@ -130,7 +130,7 @@ class Printer {
       const Buffer& b = kernel_.buffers[i];
       out_ += (i ? ", " : "") + std::string(roles.at(static_cast<size_t>(b.role))) + " " + b.name +
               ": " + std::string(fluid::name_of(b.dtype)) + "[" + b.elements.str() + "]" +
-              (b.exclusive ? " exclusive" : "");
+              (b.noalias ? " exclusive" : "");
     }
     out_ += ") lanes " + std::to_string(lanes_of(kernel_));
     if (kernel_.thread_group_size > 1) out_ += " team " + std::to_string(kernel_.thread_group_size);

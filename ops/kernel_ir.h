@@ -28,7 +28,7 @@ struct Buffer {
   /// Whether the buffer aliases no output of the kernel (noalias). Loads from it may then move
   /// across stores and use read-only caches. False for an operand that may share memory with a
   /// result.
-  bool exclusive = false;
+  bool noalias = false;
 };
 
 struct Stmt;

@@ -61,7 +61,7 @@ KernelWriter::KernelWriter(const LoopsCtx& c)
         {"out" + std::to_string(i), v.dtype(), v.shape().numel(), kir::Buffer::Role::out});
   }
   for (const InPlace& pair : loops_in_place_pairs(op)) {
-    kernel_.buffers[static_cast<size_t>(pair.in)].exclusive = false;
+    kernel_.buffers[static_cast<size_t>(pair.in)].noalias = false;
   }
   // A result that is not an output of the kernel is stored in scratch memory.
   for (size_t r = 0; r < results_.size(); ++r) {

@@ -85,7 +85,7 @@ class LengthInference {
     for (const auto& [name, attr] : attrs_) {
       if (const Type* type = std::get_if<Type>(&attr)) given.push_back(*type);
     }
-    return types_text(given);
+    return to_string(given);
   }
 
   const OpDef& def_;

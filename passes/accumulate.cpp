@@ -5,7 +5,7 @@
 #include "ops/source_kind.h"
 #include "passes/bucket.h"
 #include "passes/memory_plan.h"
-#include "passes/outputs_add_up.h"
+#include "passes/summed_outputs.h"
 #include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
@@ -35,7 +35,7 @@ class Accumulation {
       contribute_zeros();
       recipe_.replace_gradients([](Value g) { return zeros_like(g); });
       recipe_.replace_rows([](size_t, Value rows) { return zeros_like(rows); });
-      replace_summands(graph_, [](const std::string&, Value v) { return zeros_like(v); });
+      replace_summed_outputs(graph_, [](const std::string&, Value v) { return zeros_like(v); });
       Value& loss = recipe_.directive().operands.at(0);
       loss = zeros_like(loss);
       std::erase_if(graph_.outputs, [](const ir::Output& o) { return !is_additive(o); });
@@ -45,7 +45,7 @@ class Accumulation {
     carry_recorded_states();
     add_gradients();
     if (adds_loss_) add_loss();
-    replace_summands(
+    replace_summed_outputs(
         graph_, [&](const std::string& name, Value v) { return add_carried(name + ".part", v); });
     if (micro_batch_ == MicroBatchKind::last) return;
     std::erase_if(graph_.outputs, is_additive);
@@ -70,7 +70,7 @@ class Accumulation {
       return rows;
     });
     if (adds_loss_) add_offset("train.part", recipe_.directive().operands.at(0));
-    for (const auto& [name, value] : summands(graph_)) add_offset(name + ".part", value);
+    for (const auto& [name, value] : summed_outputs(graph_)) add_offset(name + ".part", value);
     for (const auto& op : graph_.ops) {
       if (is_store(*op)) add_offset(op->symbol + ".part", op->operands.at(0));
     }
@@ -196,7 +196,7 @@ Pass accumulate_pass() {
   return {.name = "accumulate",
           .doc = "Compiles one micro-batch: carries gradient and output sums on to the last one.",
           .needs = {"gradients"},
-          .gives = {},
+          .provides = {},
           .run = run_accumulate};
 }
 

@@ -230,7 +230,7 @@ Pass amp_cast_pass() {
   return {.name = "amp_cast",
           .doc = "Automatic mixed precision: inserts casts so that each op runs in half or f32.",
           .needs = {},
-          .gives = {},
+          .provides = {},
           .run = run_amp_cast};
 }
 

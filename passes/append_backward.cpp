@@ -152,7 +152,7 @@ Pass append_backward_pass() {
   return {.name = "append_backward",
           .doc = "Appends the gradients of the loss with respect to the trainable parameters.",
           .needs = {"typed"},
-          .gives = {"gradients"},
+          .provides = {"gradients"},
           .run = run_append_backward};
 }
 

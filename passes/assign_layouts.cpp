@@ -228,7 +228,7 @@ Pass assign_layouts_pass() {
   return {.name = "assign_layouts",
           .doc = "Sets channels-last layouts where the library kernels gain more than copies cost.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_assign_layouts};
 }
 

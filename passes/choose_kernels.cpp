@@ -230,7 +230,7 @@ Pass choose_kernels_pass() {
   return {.name = "choose_kernels",
           .doc = "Selects library kernels, with fused epilogues, where they beat generated code.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_choose_kernels};
 }
 

@@ -337,7 +337,7 @@ class Expansion {
   /// Updates the average of parameter `name`, whose new value is `updated`. The average is not
   /// sharded, so that each process can use it for evaluation.
   void update_average(const std::string& name, Value updated, Value counter) {
-    if (!keeps_averages(train_)) return;
+    if (!averages_parameters(train_)) return;
     const std::string variable = average_name(train_, name);
     const Value old = state(variable, Type{compute_dtype(updated.dtype()), updated.shape(), {}});
     stores_.emplace_back(variable, if_applied(updated_average(old, updated, counter), old));
@@ -469,7 +469,7 @@ Pass expand_optimizer_pass() {
   return {.name = "expand_optimizer",
           .doc = "Expands the train directive into optimizer ops, their states and stores.",
           .needs = {"gradients"},
-          .gives = {"updates"},
+          .provides = {"updates"},
           .run = run_expand_optimizer};
 }
 

@@ -194,7 +194,7 @@ Pass fold_scale_axis_pass() {
   return {.name = "fold_scale_axis",
           .doc = "Folds scales and shifts of channels, such as batch norm's, into weights.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_fold_scale_axis};
 }
 

@@ -52,7 +52,7 @@ Pass fuse_pass() {
   return {.name = "fuse",
           .doc = "Groups maps and reductions. Each group becomes one kernel.",
           .needs = {"typed"},
-          .gives = {"grouped"},
+          .provides = {"grouped"},
           .run = run_fuse};
 }
 

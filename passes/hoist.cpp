@@ -59,7 +59,7 @@ class Hoister {
       for (Value& v : op->operands) v = inside(v);
     }
     for (ir::Output& o : parts_.body->outputs) o.value = inside(o.value);
-    set_arguments(scan_, arguments_);
+    set_operands(scan_, arguments_);
   }
 
  private:
@@ -89,7 +89,7 @@ class Hoister {
       const bool known = argument_ops_.contains(v.op()) || of_rows.contains(v.op());
       if (has_rows.back() && !known) return false;
     }
-    return maps_rows(op, has_rows);
+    return is_rowwise(op, has_rows);
   }
 
   /// Records `op` in the outer graph. Returns false if this is not possible.
@@ -210,7 +210,7 @@ Pass hoist_pass() {
               "Moves ops out of scans that give the same in each step, and contractions that do "
               "not depend on carries.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_hoist};
 }
 

@@ -136,7 +136,7 @@ Pass insert_copies_pass() {
               "Copies what an output, a store, a collective or an op that runs in place must not "
               "alias or overwrite.",
           .needs = {"primitive"},
-          .gives = {},
+          .provides = {},
           .run = run_insert_copies};
 }
 

@@ -278,7 +278,7 @@ bool may_reject_data(const ir::Op& op) {
          });
 }
 
-std::set<Value> unchecked_results(const ir::Graph& final_graph) {
+std::set<Value> results_before_error_sync(const ir::Graph& final_graph) {
   std::set<Value> results;
   const auto& ops = final_graph.ops;
   const std::optional<size_t> before_sync = collectives_before_error_sync(final_graph);

@@ -46,7 +46,7 @@ Pass outline_pass() {
   return {.name = "outline",
           .doc = "Moves each group into the body graph of a `fused` op.",
           .needs = {"grouped"},
-          .gives = {"fused"},
+          .provides = {"fused"},
           .run = run_outline};
 }
 

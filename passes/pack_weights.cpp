@@ -101,7 +101,7 @@ Pass pack_weights_pass() {
   return {.name = "pack_weights",
           .doc = "Copies weights into the layouts in which library kernels read them.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_pack_weights};
 }
 

@@ -15,7 +15,7 @@ namespace {
 class Planner {
  public:
   Planner(const ir::Graph& graph, const Options& options, const Target& target)
-      : graph_(graph), options_(options), target_(target), unchecked_(unchecked_results(graph)) {
+      : graph_(graph), options_(options), target_(target), results_before_error_sync_(results_before_error_sync(graph)) {
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       position_[graph.ops[i].get()] = static_cast<int>(i);
       for (Value v : graph.ops[i]->operands) readers_[root_of(v)].push_back(graph.ops[i].get());
@@ -127,7 +127,7 @@ class Planner {
       const Range& range = range_of_variable(*op);
       const Value root = root_of(op->operands[0]);
       const bool checked =
-          is_carry(*op) || (!unchecked_.contains(root) && may_write_variables(*root.op()));
+          is_carry(*op) || (!results_before_error_sync_.contains(root) && may_write_variables(*root.op()));
       const bool in_place =
           checked && !plan_.values.contains(root) && may_overwrite(root, op->symbol);
       if (in_place) plan_.values[root] = range;
@@ -328,7 +328,7 @@ class Planner {
   MemoryPlan plan_;
   std::map<const ir::Op*, int> position_;
   std::map<Value, std::vector<const ir::Op*>> readers_;
-  std::set<Value> unchecked_;  ///< results that must not alias a variable, see unchecked_results()
+  std::set<Value> results_before_error_sync_;  ///< results that must not alias a variable, see results_before_error_sync()
   std::map<std::string, Value> variables_;
   std::map<std::string, Range> written_;
   std::vector<Buffer> buffers_;
@@ -374,7 +374,7 @@ Pass plan_memory_pass() {
   return {.name = "plan_memory",
           .doc = "Assigns every value its offset in the arena.",
           .needs = {"scheduled"},
-          .gives = {"planned"},
+          .provides = {"planned"},
           .run = run_plan_memory};
 }
 

@@ -147,7 +147,7 @@ bool run_precompute_weights(ir::Program& program, const Options&, const Target&)
 
 bool is_precomputed_weight(std::string_view variable) { return variable.ends_with(kSuffix); }
 
-std::unique_ptr<ir::Program> take_weight_program(ir::Program& predict) {
+std::unique_ptr<ir::Program> extract_weight_program(ir::Program& predict) {
   const ir::Graph* graph = predict.find(kGraph);
   if (graph == nullptr) return nullptr;
   auto program = std::make_unique<ir::Program>(predict.name);
@@ -160,7 +160,7 @@ Pass precompute_weights_pass() {
   return {.name = "precompute_weights",
           .doc = "Moves what depends on variables alone to a graph that runs when they change.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_precompute_weights};
 }
 

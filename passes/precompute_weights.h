@@ -17,6 +17,6 @@ bool is_precomputed_weight(std::string_view variable);
 /// no such graph. The caller must run the passes of startup_pipeline() on the returned program. The
 /// program must run before the first predict step, and again after each change of a parameter or
 /// state.
-std::unique_ptr<ir::Program> take_weight_program(ir::Program& predict);
+std::unique_ptr<ir::Program> extract_weight_program(ir::Program& predict);
 
 }  // namespace fluid

@@ -372,7 +372,7 @@ Pass recompute_pass() {
   return {.name = "recompute",
           .doc = "Recomputes cheap values in the kernels that read them instead of storing them.",
           .needs = {"grouped"},
-          .gives = {},
+          .provides = {},
           .run = run_recompute};
 }
 

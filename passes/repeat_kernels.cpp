@@ -187,7 +187,7 @@ Pass repeat_kernels_pass() {
   return {.name = "repeat_kernels",
           .doc = "Runs kernels of maps a second time where this lowers the peak memory.",
           .needs = {"grouped"},
-          .gives = {},
+          .provides = {},
           .run = run_repeat_kernels};
 }
 

@@ -29,7 +29,7 @@ class ScanArguments {
   /// Moves the arguments to the start of the body and sets their indices. Drops the sequences and
   /// captures that are not in `live`, the ops on which the outputs of the body depend. Sets the
   /// numbers of carries and sequences in `parts`. Returns the operands of the scan.
-  Values finish(ScanParts& parts, const std::set<const ir::Op*>& live);
+  Values assign_indices(ScanParts& parts, const std::set<const ir::Op*>& live);
 
  private:
   struct Argument {
@@ -44,6 +44,6 @@ class ScanArguments {
 
 /// Sets the operands of `scan` to the operands of `arguments`. Erases the ops of the body on which
 /// no output depends.
-void set_arguments(ir::Op& scan, ScanArguments& arguments);
+void set_operands(ir::Op& scan, ScanArguments& arguments);
 
 }  // namespace fluid

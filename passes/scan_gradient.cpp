@@ -132,7 +132,7 @@ class ScanGradient {
       const Value x = forward_arguments_[i];
       const Value gradient = x ? backward_.gradient(x) : Value();
       if (!gradient) continue;
-      if (sums_rows(*gradient.op())) {
+      if (reduces_rows(*gradient.op())) {
         sums_[i] = gradient;
         continue;
       }
@@ -244,7 +244,7 @@ class ScanGradient {
     }
     const std::set<const ir::Op*> live = ancestors(outputs);
     ScanParts parts{.body = &body_, .steps = forward_.steps, .reverse = !forward_.reverse};
-    const Values operands = arguments_.finish(parts, live);
+    const Values operands = arguments_.assign_indices(parts, live);
     ir::Op* backward = append_scan(graph_, operands, parts, scan_.loc);
     const auto sequence_of_collected = [&](size_t position) {
       const int result = results[position];

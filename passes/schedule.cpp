@@ -372,7 +372,7 @@ Pass schedule_pass() {
   return {.name = "schedule",
           .doc = "Orders the ops for the lowest peak memory.",
           .needs = {"fused"},
-          .gives = {"scheduled"},
+          .provides = {"scheduled"},
           .run = run_schedule};
 }
 

@@ -87,7 +87,7 @@ Pass select_recipe_pass() {
   return {.name = "select_recipe",
           .doc = "Keeps one recipe of several, and the outputs and state updates of its loss.",
           .needs = {},
-          .gives = {},
+          .provides = {},
           .run = run_select_recipe};
 }
 

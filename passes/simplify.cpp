@@ -172,7 +172,7 @@ Pass simplify_pass() {
   return {.name = "simplify",
           .doc = "Folds constants and removes ops whose result is one of their operands.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_simplify};
 }
 

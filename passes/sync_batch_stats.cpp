@@ -137,7 +137,7 @@ Pass sync_batch_stats_pass() {
   return {.name = "sync_batch_stats",
           .doc = "All-reduces the batch statistics of batch_norm (SyncBatchNorm).",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_sync_batch_stats};
 }
 

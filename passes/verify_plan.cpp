@@ -69,7 +69,7 @@ class Checker {
   }
 
   void check_rejections() const {
-    for (const Value v : unchecked_results(graph_)) {
+    for (const Value v : results_before_error_sync(graph_)) {
       check(plan_.values.at(v).region != Region::state,
             "plan: '" + v.op()->name + "' changes a variable before its data may be rejected");
     }

@@ -129,7 +129,7 @@ uint64_t program_hash(const ir::Program& recorded) {
     op->attrs.erase(kKeepGradient);
   }
   std::erase_if(copy->main().outputs,
-                [](const ir::Output& o) { return o.name.starts_with(kShownPrefix); });
+                [](const ir::Output& o) { return o.name.starts_with(kDumpPrefix); });
   const std::string text = ir::print(*copy);
   return XXH3_64bits(text.data(), text.size());
 }

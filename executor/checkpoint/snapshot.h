@@ -45,7 +45,7 @@ struct Snapshot {
 std::unique_ptr<ir::Program> strip_locations(const ir::Program& recorded);
 
 /// Returns the XXH3 hash of the recorded program's text. The text omits the `train` ops, the
-/// parameters' training settings, kept gradients, outputs with kShownPrefix and source locations.
+/// parameters' training settings, kept gradients, outputs with kDumpPrefix and source locations.
 uint64_t program_hash(const ir::Program& recorded);
 
 /// Takes a snapshot of the variables, sorted by name. `value` returns a variable's value, or

@@ -98,7 +98,7 @@ StepDump::Item StepDump::item_of(Program& program, const std::string& name) cons
     throw UserError(fmt::format("--dump {}: no such value; there are {}", name,
                                 nearest_names(name, known_names(program), kMaxNames)));
   }
-  const std::string source = std::string(kShownPrefix) + name;
+  const std::string source = std::string(kDumpPrefix) + name;
   program.output(source, value, Loc());
   return {.name = name, .source = source, .is_output = true};
 }

@@ -286,7 +286,7 @@ void check_length_flag(const Program& program, std::optional<int64_t> length) {
 
 void apply_length_flag(Program& program, std::optional<int64_t> length) {
   check_length_flag(program, length);
-  if (length) set_length(program.ir(), *length);
+  if (length) set_sequence_length(program.ir(), *length);
 }
 
 int64_t length_of(const Program& program, const SampleData& data) {

@@ -102,7 +102,7 @@ Options pass_options(const OptFlags& flags) {
   check_sync_bn(train_options);
   Options options = session_options(train_options).passes;
   options.batch = flags.batch;
-  options.length = flags.length.value_or(1);
+  options.sequence_length = flags.length.value_or(1);
   options.verify_each = true;
   if (!flags.mode.empty()) options.mode = parse_mode(flags.mode);
   if (options.mode != Mode::train && flags.micro_batches > 1) {

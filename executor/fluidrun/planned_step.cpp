@@ -109,7 +109,7 @@ PlannedProgram StepPlanner::plan(const ir::Program& program, const std::vector<P
   PlannedProgram planned{
       .program = program.clone(), .weight_program = {}, .memory = {}, .batch = options.batch};
   run_passes(*planned.program, passes, options, target_);
-  planned.weight_program = take_weight_program(*planned.program);
+  planned.weight_program = extract_weight_program(*planned.program);
   planned.memory = memory_plan(*planned.program, options);
   return planned;
 }

@@ -259,7 +259,7 @@ class Training {
         .epochs = flags_.epochs,
         .max_steps = flags_.max_steps,
         .validation = validation_ ? &*validation_ : nullptr,
-        .averages = keeps_averages(program_.ir().main()),
+        .averages = averages_parameters(program_.ir().main()),
         .save = flags_.save,
         .handle_signals = true,
         .labels = {{"data", flags_.data}, {"drop-last", flags_.drop_last ? "on" : "off"}}};

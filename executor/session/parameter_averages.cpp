@@ -12,7 +12,7 @@ namespace fluid {
 void ParameterAverages::set_in_use(bool in_use) {
   std::vector<const ir::Op*> recipes;
   for (const ir::Op* train : recipes_of(session_.recorded_program().main())) {
-    if (keeps_averages(*train)) recipes.push_back(train);
+    if (averages_parameters(*train)) recipes.push_back(train);
   }
   if (recipes.empty()) {
     throw UserError(

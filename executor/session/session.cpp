@@ -69,7 +69,7 @@ PreparedStep* Session::find(Mode mode, const std::string& recipe, int64_t batch,
   return steps_.find({.mode = mode,
                       .recipe = recipe,
                       .batch = batch,
-                      .length = length,
+                      .sequence_length = length,
                       .global_batch = global_batch,
                       .feeds = feeds});
 }
@@ -137,7 +137,7 @@ Profile Session::profile() const {
     if (!step->recorder() || step->recorder()->times().empty()) continue;
     const Options& step_options = step->options();
     ProfiledStep profiled{.mode = step_options.mode, .batch = step_options.batch};
-    if (ir::has_length(recorded_program())) profiled.length = step_options.length;
+    if (ir::has_length(recorded_program())) profiled.length = step_options.sequence_length;
     const auto times = step->recorder()->times();
     profiled.times.assign(times.begin(), times.end());
     for (const PreparedStep::Run& run : step->runs()) {

@@ -61,7 +61,7 @@ bool has_sparse_parameters(const ir::Program& program) {
 
 bool is_predict_step(const PreparedStep& step, int64_t batch, int64_t length) {
   const Options& o = step.options();
-  return o.mode == Mode::predict && o.batch == batch && o.length == length;
+  return o.mode == Mode::predict && o.batch == batch && o.sequence_length == length;
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ PreparedStep* StepCache::find_among(const Steps& steps, const Options& wanted) c
   for (const auto& step : steps) {
     const Options& o = step->options();
     if (o.mode == wanted.mode && o.recipe == wanted.recipe && o.batch == wanted.batch &&
-        o.length == wanted.length && o.feeds == wanted.feeds &&
+        o.sequence_length == wanted.sequence_length && o.feeds == wanted.feeds &&
         o.init_variables == wanted.init_variables && has_equal_global_batch(o, wanted)) {
       return step.get();
     }
@@ -152,7 +152,7 @@ std::unique_ptr<CompiledProgram> StepCache::compile(const Options& options, int6
     const Stopwatch watch;
     entry->program = program.clone();
     run_passes(*entry->program, passes, options, device_->target());
-    entry->weight_program = take_weight_program(*entry->program);
+    entry->weight_program = extract_weight_program(*entry->program);
     entry->plan = memory_plan(*entry->program, options);
     if (options.guard_plan) verify_plan(entry->plan, *entry->program, options);
     passes_ms_ += watch.ms();
@@ -173,7 +173,7 @@ CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch,
     for (const auto& entry : *list) {
       const Options& o = entry->options;
       if (o.mode == options.mode && o.recipe == options.recipe && o.batch == options.batch &&
-          o.length == options.length && o.micro_batch == options.micro_batch &&
+          o.sequence_length == options.sequence_length && o.micro_batch == options.micro_batch &&
           o.feeds == options.feeds && o.init_variables == options.init_variables &&
           has_equal_global_batch(o, options)) {
         return entry.get();

@@ -27,7 +27,7 @@ RecipeCycle::RecipeCycle(const Program& program, const std::vector<RecipeSteps>&
   const ir::Graph& graph = program.ir().main();
   const std::vector<std::string> names = recipe_names(graph);
   if (names.empty()) {
-    check_not_compiled(program.ir());
+    check_is_recorded(program.ir());
     throw UserError("program '" + program.ir().name + "' cannot be trained: it minimizes nothing");
   }
   check_recipes(graph);

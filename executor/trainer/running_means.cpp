@@ -58,7 +58,7 @@ std::vector<double>& RunningMeans::statistics_of(const std::string& output) {
 
 void RunningMeans::add(const OutputViews& outputs, int64_t samples) {
   outputs.for_each_scalar([&](const OutputView& o) {
-    if (o.name.starts_with(kShownPrefix) || is_per_sample(*program_, o.name)) return;
+    if (o.name.starts_with(kDumpPrefix) || is_per_sample(*program_, o.name)) return;
     std::vector<double>& total = statistics_of(o.name);
     const auto weight = static_cast<double>(samples);
     std::vector<double> mean;

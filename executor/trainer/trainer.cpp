@@ -21,7 +21,7 @@ namespace fluid {
 namespace {
 
 void check_averages(const Program& program, const FitOptions& options) {
-  if (options.averages && !keeps_averages(program.ir().main())) {
+  if (options.averages && !averages_parameters(program.ir().main())) {
     throw UserError("fit(): the recipe keeps no averages: set MinimizeOptions::ema or swa");
   }
 }

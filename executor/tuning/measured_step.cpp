@@ -120,7 +120,7 @@ class TrialStep {
         step_(prepared(settings.passes, options.batch)),
         input_(synthetic_batch(program, options.batch)),
         clock_(step_) {
-    input_.whole = options.batch * options.distributed.world.size;
+    input_.global_batch_size = options.batch * options.distributed.world.size;
   }
 
   void run() {

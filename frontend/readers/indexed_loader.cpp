@@ -133,9 +133,9 @@ class IndexedLoader : public BatchLoader {
 
   std::vector<int64_t> batch_sizes() const override {
     std::vector<int64_t> sizes;
-    for (const int64_t whole : {batch_, last_batch_, options_.drop_last ? 0 : seek_remainder_}) {
-      const int64_t size = shard_of(whole).size;
-      if (whole > 0 && std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
+    for (const int64_t global_batch_size : {batch_, last_batch_, options_.drop_last ? 0 : seek_remainder_}) {
+      const int64_t size = shard_of(global_batch_size).size;
+      if (global_batch_size > 0 && std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
     }
     return sizes;
   }
@@ -190,7 +190,7 @@ class IndexedLoader : public BatchLoader {
     std::map<int64_t, Batch> views;  // size of the global batch -> view of `columns`
     Batch rest;                      // result of drop_replaced()
     int64_t epoch = 0, at = 0;       // start of the global batch: epoch, position in the epoch
-    int64_t whole = 0;               // size of the global batch
+    int64_t global_batch_size = 0;               // size of the global batch
     RankShard shard;                 // shard of this rank
     int64_t rows = 0;                // number of rows to read
     int64_t claimed = 0, done = 0;   // numbers of rows that workers have claimed and finished
@@ -215,8 +215,8 @@ class IndexedLoader : public BatchLoader {
   void start(int64_t at) {
     if (slots_[0].columns.empty()) allocate();
     for (Slot& slot : slots_) {
-      for (const int64_t whole : {batch_, last_batch_, seek_remainder_}) {
-        if (whole > 0) add_view(slot, whole, lead_);
+      for (const int64_t global_batch_size : {batch_, last_batch_, seek_remainder_}) {
+        if (global_batch_size > 0) add_view(slot, global_batch_size, lead_);
       }
     }
     opened_ = released_ = 0;
@@ -244,10 +244,10 @@ class IndexedLoader : public BatchLoader {
     }
   }
 
-  /// Creates the view of a global batch of `whole` samples in advance, so that next() does not
+  /// Creates the view of a global batch of `global_batch_size` samples in advance, so that next() does not
   /// allocate. `from`: first row of the view.
-  void add_view(Slot& slot, int64_t whole, int64_t from) const {
-    slot.views[whole] = batch_view(*source_, slot.columns, whole, from, options_);
+  void add_view(Slot& slot, int64_t global_batch_size, int64_t from) const {
+    slot.views[global_batch_size] = batch_view(*source_, slot.columns, global_batch_size, from, options_);
   }
 
   static size_t order_index(int64_t epoch) { return static_cast<size_t>(epoch) % kBatchSlots; }
@@ -262,14 +262,14 @@ class IndexedLoader : public BatchLoader {
     Slot& slot = slots_[static_cast<size_t>(opened_) % kBatchSlots];
     slot.epoch = next_epoch_;
     slot.at = next_at_;
-    slot.whole = size_at(next_epoch_, next_at_);
-    slot.shard = shard_of(slot.whole);
+    slot.global_batch_size = size_at(next_epoch_, next_at_);
+    slot.shard = shard_of(slot.global_batch_size);
     slot.rows = slot.shard.size > 0 ? slot.shard.size + lead_ : 0;
     slot.claimed = slot.done = 0;
     slot.replaced.clear();
     slot.error = nullptr;
     slot.error_row = std::numeric_limits<int64_t>::max();
-    next_at_ += slot.whole;
+    next_at_ += slot.global_batch_size;
     ++opened_;
     if (slot.is_filled()) ready_.notify_all();
   }
@@ -326,7 +326,7 @@ class IndexedLoader : public BatchLoader {
   /// Returns the position in the epoch of a row of `slot`.
   int64_t position_of(const Slot& slot, int64_t row) const {
     const int64_t in_batch = slot.shard.first + row - lead_;
-    return slot.at + (in_batch < 0 ? slot.whole - 1 : in_batch);
+    return slot.at + (in_batch < 0 ? slot.global_batch_size - 1 : in_batch);
   }
 
   /// Reads a row of `slot`; records its error, if any, in the slot.

@@ -17,6 +17,6 @@ int64_t nonnegative_axis(const Attrs& attrs, const Shape& shape);
 void require_index_along(const InferCtx& c, const Type& x, const Type& index, int64_t axis);
 
 /// Whether `index` and `x` have equal extents except along `axis`.
-bool covers_besides(const Shape& index, const Shape& x, int64_t axis);
+bool equal_except_along(const Shape& index, const Shape& x, int64_t axis);
 
 }  // namespace fluid

@@ -23,7 +23,7 @@ LineOfIndex line_of_index(const LoopsCtx& c, const Shape& index, const Shape& x,
                           const Expr& line) {
   const auto at = static_cast<size_t>(axis);
   const Expr inner = c.extent(Shape(x.begin() + axis + 1, x.end()).numel());
-  if (covers_besides(index, x, axis)) {
+  if (equal_except_along(index, x, axis)) {
     return {scalar::floordiv(line, inner) * Expr::index(index[at].size) * inner +
                 scalar::mod(line, inner),
             {}};

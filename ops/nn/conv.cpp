@@ -67,7 +67,7 @@ Type conv_type(const InferCtx& c, const Type& input, const Type& filter, int dim
   const int64_t groups = c.attr<int64_t>("groups");
   const Shape& x = input.shape;
   const Shape& w = filter.shape;
-  require_images(c, input, dims);
+  require_spatial_input(c, input, dims);
   c.require(filter.dtype == input.dtype && w.size() == x.size() && !w.has_batch(),
             "expects a filter [O, C / groups, " + spatial_names(dims, "K") +
                 "] of the input's dtype, got " + filter.str());

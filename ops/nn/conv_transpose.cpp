@@ -58,7 +58,7 @@ Type conv_transpose_type(const InferCtx& c, int dims) {
   const auto groups = c.attr<int64_t>("groups");
   const Type &x = c.in(0), &filter = c.in(1);
   const Shape& w = filter.shape;
-  require_images(c, x, dims);
+  require_spatial_input(c, x, dims);
   c.require(filter.dtype == x.dtype && w.size() == x.shape.size() && !w.has_batch(),
             "expects a filter [C, O / groups, " + spatial_names(dims, "K") +
                 "] of the input's dtype, got " + filter.str());

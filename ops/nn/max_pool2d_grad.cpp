@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ops/nn/pool.h"
-#include "ops/nn/pool_positions.h"
+#include "ops/nn/argmax_indices.h"
 
 namespace fluid {
 namespace {
@@ -39,17 +39,17 @@ ReduceBody max_pool_grad_body(const LowerCtx& c) {
 Values max_pool_second_grad(const GradCtx& c) {
   const Value ddx = c.dout(0), position = c.in(1);
   const WindowAxes windows = pool_windows(c.attrs(), ddx.shape());
-  std::vector<PositionAxis> axes;
+  std::vector<ArgmaxAxis> axes;
   for (size_t i = 0; i < windows.size(); ++i) {
     const WindowAxis& w = windows[i];
     axes.push_back(
-        {.begin = window_numbers(ddx, position.shape()[i + 2].size, static_cast<double>(w.stride),
+        {.begin = scaled_arange(ddx, position.shape()[i + 2].size, static_cast<double>(w.stride),
                                  static_cast<double>(-w.before)),
          .taps = w.kernel,
          .dilation = w.dilation,
          .padded = w.before > 0});
   }
-  return {elements_at_positions(ddx, position, axes), {}};
+  return {gather_at_argmax(ddx, position, axes), {}};
 }
 
 }  // namespace

@@ -137,8 +137,8 @@ std::string accepted_padding(int dims);
 
 /// Throws UserError unless `type` is a float tensor [N, C, ...] with `dims` spatial dimensions in
 /// which at most N depends on the batch size.
-void require_images(const InferCtx& c, const Type& type, int dims);
-/// require_images() for two spatial dimensions.
+void require_spatial_input(const InferCtx& c, const Type& type, int dims);
+/// require_spatial_input() for two spatial dimensions.
 void require_nchw(const InferCtx& c, const Type& type);
 /// Throws UserError unless the attributes of a window (kernel, stride, padding, dilation) have
 /// valid lengths and values.

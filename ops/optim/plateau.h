@@ -42,7 +42,7 @@ struct PlateauRule {
   bool update(double value, std::span<double> state) const;
   /// Resets the metric statistics of `state`, but not the learning rate. For training that
   /// continues with another metric.
-  static void forget_metric(std::span<double> state);
+  static void reset_metric(std::span<double> state);
 };
 
 /// Reads the settings of schedule "plateau" from the attributes of a `train` op; nullopt if the op

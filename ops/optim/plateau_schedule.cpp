@@ -45,7 +45,7 @@ bool PlateauRule::update(double value, std::span<double> state) const {
   return falls;
 }
 
-void PlateauRule::forget_metric(std::span<double> state) {
+void PlateauRule::reset_metric(std::span<double> state) {
   for (const PlateauElement element : {kNoMetricYet, kBest, kBadEpochs, kCooldown}) {
     state[element] = 1;
   }

@@ -11,7 +11,7 @@ inline constexpr const char* kKeepGradient = "keep_gradient";
 
 /// Prefix of the names of outputs that only show a value of the program, as `train --dump` does.
 /// The program hash of a checkpoint omits these outputs and kKeepGradient.
-inline constexpr std::string_view kShownPrefix = "dump.";
+inline constexpr std::string_view kDumpPrefix = "dump.";
 
 inline std::string kept_gradient_name(std::string_view parameter) {
   return std::string(parameter) + ".gradient";

@@ -136,7 +136,7 @@ TEST(Gpu, LanesThatAreMaskedOneByOneAreWrittenWhereTheyLie) {
       {input("x", f32, 4), output("y", f32, 4)},
       {loop(Kind::vector, 0, Expr::index(0), Expr::index(4), {store_lane(1), store_lane(2)})});
   k.vector_width = 4;
-  k.buffers[0].exclusive = true;
+  k.buffers[0].noalias = true;
   Tensor x(f32, {4}), y(f32, {4});
   for (int64_t n = 0; n < 4; ++n) x.as<float>()[n] = static_cast<float>(n + 1);
   for (const std::string architecture : {"sm_90", "sm_100"}) {
@@ -187,7 +187,7 @@ TEST(Gpu, WhatIsBehindTheEndOfATailDoesNotCount) {
                    loop(Kind::vector, 0, Expr::index(0), Expr::index(elements),
                         {{kir::Accumulate{0, {}, load(0, f32, Expr::var(0)), {}}}}),
                    store(1, Expr::index(0), lanes(named(ScalarOp::acc, f32, 0)))});
-    kernel.buffers[0].exclusive = true;
+    kernel.buffers[0].noalias = true;
     kernel.thread_group_size = 16;
     kernel.vector_width = 4;
     const std::vector<void*> buffers = {x.data(), y.data()};

@@ -122,7 +122,7 @@ class Steps {
             how(options_)),
         step_(prepared()),
         batch_(synthetic_batch(net, kSamples)) {
-    batch_.whole = options_.distributed.world.size * kSamples;
+    batch_.global_batch_size = options_.distributed.world.size * kSamples;
   }
 
   void run() { session_.run(step_, batch_); }

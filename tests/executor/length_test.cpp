@@ -331,7 +331,7 @@ Batch shard_of(const Program& net, const World& world, int64_t length) {
   }
   shard.size = size;
   shard.first = world.rank * size;
-  shard.whole = 4;
+  shard.global_batch_size = 4;
   return shard;
 }
 

@@ -126,7 +126,7 @@ Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t
   }
   Executor& exe = *running;
   append_parameters(exe, seen.parameters);
-  if (keeps_averages(*find_directive(net.ir().main()))) {
+  if (averages_parameters(*find_directive(net.ir().main()))) {
     exe.use_averages(true);
     append_parameters(exe, seen.parameters);
   }
@@ -137,7 +137,7 @@ Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t
   return seen;
 }
 
-Seen trained_by(int size, const Program& net, const ExecutorOptions& options, int64_t steps,
+Seen trained_parameters(int size, const Program& net, const ExecutorOptions& options, int64_t steps,
                 int64_t samples, PlaceOf place_of, std::optional<int64_t> resume_at) {
   const auto body = [&](const World& world) {
     ExecutorOptions mine = options;
@@ -159,7 +159,7 @@ void expect_near(const std::vector<double>& a, const std::vector<double>& b, dou
 
 Batch shard_of_batch(const World& world) {
   const int64_t count = kWhole / world.size, first = world.rank * count;
-  Batch batch{.size = count, .columns = {}, .first = first, .whole = kWhole};
+  Batch batch{.size = count, .columns = {}, .first = first, .global_batch_size = kWhole};
   for (const auto& [name, column] : parallel_samples().columns) {
     const int64_t bytes = column.bytes() / kSamples;
     std::vector<int64_t> shape = column.shape();

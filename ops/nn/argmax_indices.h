@@ -5,7 +5,7 @@
 namespace fluid {
 
 /// The windows of a max pooling along one axis.
-struct PositionAxis {
+struct ArgmaxAxis {
   Value begin;  ///< f64 [O]: index of the element that tap 0 of each window reads
   /// Number of taps along this axis. An argmax index is a row-major index of taps.
   int64_t taps = 1;
@@ -13,12 +13,12 @@ struct PositionAxis {
   bool padded = false;  ///< whether tap 0 may be in the padding
 };
 
-/// Returns the elements of `x` [N, C, ...] at the argmax indices `position` of a max pooling, in
-/// the shape of `position`. `axes`: one per spatial dimension. If all elements of a window were
+/// Returns the elements of `x` [N, C, ...] at the argmax indices `argmax_index` of a max pooling, in
+/// the shape of `argmax_index`. `axes`: one per spatial dimension. If all elements of a window were
 /// -inf, reads the first tap inside of x, or returns 0 if no tap is inside.
-Value elements_at_positions(Value x, Value position, const std::vector<PositionAxis>& axes);
+Value gather_at_argmax(Value x, Value argmax_index, const std::vector<ArgmaxAxis>& axes);
 
 /// Returns an f64 tensor [count] of the numbers scale * i + offset, in the graph of `like`.
-Value window_numbers(Value like, int64_t count, double scale, double offset = 0);
+Value scaled_arange(Value like, int64_t count, double scale, double offset = 0);
 
 }  // namespace fluid
