@@ -38,10 +38,9 @@ using Block = std::vector<Stmt>;
 /// Kind::vector: iterations are vector lanes. The last, partial vector is masked. An access whose
 /// offset grows by 1 per lane is a vector access. An access with the same offset in all lanes is a
 /// broadcast. Other accesses are strided or gathered. On a GPU, the iterations are distributed over
-/// the threads that run the block (Kernel::thread_group_size). Outside of vector loops, all these threads
-/// execute the same statements, except that only one thread stores.
-/// Kind::unroll: begin and end are constants. The body is emitted once per iteration, with a
-/// constant for var.
+/// the threads that run the block (Kernel::thread_group_size). Outside of vector loops, all these
+/// threads execute the same statements, except that only one thread stores. Kind::unroll: begin and
+/// end are constants. The body is emitted once per iteration, with a constant for var.
 struct For {
   enum class Kind : uint8_t { serial, unroll, vector };
   int64_t var;

@@ -42,8 +42,8 @@ struct PassReport {
   std::string dump;      ///< line_diff() of the program before and after the pass, if requested
 };
 
-/// Error message if a pass needs a property that no earlier pass provides, else "". The message names
-/// a pass that provides the property.
+/// Error message if a pass needs a property that no earlier pass provides, else "". The message
+/// names a pass that provides the property.
 std::string order_error(const std::vector<Pass>& passes);
 
 /// Runs and times `passes`, in order. Throws if order_error() is not empty. Verifies the program

@@ -43,8 +43,8 @@ void check_reader_options(const ReaderOptions& options);
 void check_position(const ReaderPosition& position);
 /// Throws UserError: `samples` samples are too few for one full batch on each rank.
 [[noreturn]] void fail_no_full_batch(const ReaderOptions& options, int64_t samples);
-/// Returns this rank's shard of a global batch of `global_batch_size` samples. Each column is a view of a
-/// buffer, starting at row `from`.
+/// Returns this rank's shard of a global batch of `global_batch_size` samples. Each column is a
+/// view of a buffer, starting at row `from`.
 Batch batch_view(const SampleData& data, std::vector<Tensor>& buffers, int64_t global_batch_size, int64_t from,
                  const ReaderOptions& options);
 /// Returns a dataset with the columns `buffers`, which are named as in `data`.

@@ -244,8 +244,8 @@ class IndexedLoader : public BatchLoader {
     }
   }
 
-  /// Creates the view of a global batch of `global_batch_size` samples in advance, so that next() does not
-  /// allocate. `from`: first row of the view.
+  /// Creates the view of a global batch of `global_batch_size` samples in advance, so that next()
+  /// does not allocate. `from`: first row of the view.
   void add_view(Slot& slot, int64_t global_batch_size, int64_t from) const {
     slot.views[global_batch_size] = batch_view(*source_, slot.columns, global_batch_size, from, options_);
   }

@@ -13,9 +13,9 @@ struct ArgmaxAxis {
   bool padded = false;  ///< whether tap 0 may be in the padding
 };
 
-/// Returns the elements of `x` [N, C, ...] at the argmax indices `argmax_index` of a max pooling, in
-/// the shape of `argmax_index`. `axes`: one per spatial dimension. If all elements of a window were
-/// -inf, reads the first tap inside of x, or returns 0 if no tap is inside.
+/// Returns the elements of `x` [N, C, ...] at the argmax indices `argmax_index` of a max pooling,
+/// in the shape of `argmax_index`. `axes`: one per spatial dimension. If all elements of a window
+/// were -inf, reads the first tap inside of x, or returns 0 if no tap is inside.
 Value gather_at_argmax(Value x, Value argmax_index, const std::vector<ArgmaxAxis>& axes);
 
 /// Returns an f64 tensor [count] of the numbers scale * i + offset, in the graph of `like`.
