@@ -39,7 +39,7 @@ class KernelEmitter {
     const kir::Accumulator* decl;
     llvm::AllocaInst* value;
     llvm::AllocaInst* argmax_index;  // argmax only: indices of the maxima
-    llvm::Type* type;            // LLVM type of one accumulator
+    llvm::Type* type;                // LLVM type of one accumulator
     bool varying;
   };
   struct VectorLoop {
@@ -82,22 +82,24 @@ class KernelEmitter {
   /// Returns the identity element of `combine`, the initial value of its accumulators.
   llvm::Value* identity(DType dtype, Combine combine);
   llvm::Value* emit_combine(Combine kind, DType dtype, llvm::Value* a, llvm::Value* b);
-  /// Returns an i1 per lane: whether (value, argmax_index) replaces (best, best_index) as the result
-  /// of an argmax.
+  /// Returns an i1 per lane: whether (value, argmax_index) replaces (best, best_index) as the
+  /// result of an argmax.
   llvm::Value* argmax_improves(DType dtype, llvm::Value* value, llvm::Value* argmax_index,
                                llvm::Value* best, llvm::Value* best_index);
   void store_accumulator(llvm::Value* value, llvm::Value* address);
   llvm::AllocaInst* create_array_alloca(llvm::Type* element, int64_t count);
 
-  // Defined in emit_thread_group.cpp: code for groups of GPU threads (kir::Kernel::thread_group_size)
+  // Defined in emit_thread_group.cpp: code for groups of GPU threads
+  // (kir::Kernel::thread_group_size)
   void emit_thread_group_prologue();
   void emit_thread_group_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
   void emit_thread_group_vector_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
   template <class Body>
   void emit_in_one_thread(llvm::Value* condition, const Body& body);
-  /// Reduces `value` over all threads of a thread group. For argmax, also reduces `argmax_index`, which
-  /// is null otherwise.
-  void reduce_over_thread_group(Combine kind, DType dtype, llvm::Value*& value, llvm::Value*& argmax_index);
+  /// Reduces `value` over all threads of a thread group. For argmax, also reduces `argmax_index`,
+  /// which is null otherwise.
+  void reduce_over_thread_group(Combine kind, DType dtype, llvm::Value*& value,
+                                llvm::Value*& argmax_index);
   void emit_butterfly_reduction(int64_t threads, Combine kind, DType dtype, llvm::Value*& value,
                                 llvm::Value*& argmax_index);
 
@@ -114,7 +116,8 @@ class KernelEmitter {
   llvm::Value* emit_cast(llvm::Value* v, DType from, DType to);
   llvm::Value* emit_philox(const Expr& e);
   llvm::Value* emit_lane_reduction(const Expr& e);
-  void reduce_over_lanes(Combine kind, DType dtype, llvm::Value*& value, llvm::Value*& argmax_index);
+  void reduce_over_lanes(Combine kind, DType dtype, llvm::Value*& value,
+                         llvm::Value*& argmax_index);
   static bool reads_argmax_index(const AccumulatorBinding& acc, DType dtype);
   llvm::Value* splat(llvm::Value* v);
   /// Returns `v`, splatted to a vector if `shape` is a vector.

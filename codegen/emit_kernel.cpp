@@ -29,7 +29,8 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
                                    : std::max<int64_t>(kernel.vector_width, 1)),
       thread_group_size_(kernel.thread_group_size),
       b_(context_) {
-  check(device != Device::cpu || thread_group_size_ == 1, "kernel " + kernel.name + " is for a GPU");
+  check(device != Device::cpu || thread_group_size_ == 1,
+        "kernel " + kernel.name + " is for a GPU");
   if (device != Device::cpu) max_batch_ = max_batch(kernel.buffers);
 
   // Buffers that the kernel writes do not alias each other. An input may alias an output unless
@@ -191,7 +192,8 @@ void KernelEmitter::emit(const kir::For& loop) {
     var_ranges_.erase(loop.var);
   }
   if (loop.kind == kir::For::Kind::unroll) return emit_unrolled_loop(loop, begin, end);
-  if (loop.kind == kir::For::Kind::vector && thread_group_size_ > 1) return emit_thread_group_loop(loop, begin, end);
+  if (loop.kind == kir::For::Kind::vector && thread_group_size_ > 1)
+    return emit_thread_group_loop(loop, begin, end);
   if (loop.kind == kir::For::Kind::vector && lanes_ > 1) return emit_vector_loop(loop, begin, end);
   emit_serial_loop(loop, begin, end);
 }
@@ -340,8 +342,8 @@ const KernelEmitter::AccumulatorBinding& KernelEmitter::find_accumulator(int64_t
   return found->second;
 }
 
-llvm::Value* KernelEmitter::acc_address(const AccumulatorBinding& acc, const std::vector<Expr>& index,
-                                        bool want_index) {
+llvm::Value* KernelEmitter::acc_address(const AccumulatorBinding& acc,
+                                        const std::vector<Expr>& index, bool want_index) {
   check(index.size() == acc.decl->dims.size(),
         "kernel " + kernel_.name + ": an accumulator's index has the wrong rank");
   // Adds the constant terms of the index last, so that alias analysis can tell the accumulators of
@@ -394,8 +396,9 @@ llvm::Value* KernelEmitter::emit_combine(Combine kind, DType dtype, llvm::Value*
   }
 }
 
-llvm::Value* KernelEmitter::argmax_improves(DType dtype, llvm::Value* value, llvm::Value* argmax_index,
-                                            llvm::Value* best, llvm::Value* best_index) {
+llvm::Value* KernelEmitter::argmax_improves(DType dtype, llvm::Value* value,
+                                            llvm::Value* argmax_index, llvm::Value* best,
+                                            llvm::Value* best_index) {
   llvm::Value* above = emit_compare(ScalarOp::gt, dtype, value, best);
   llvm::Value* level = emit_compare(ScalarOp::eq, dtype, value, best);
   if (is_float(dtype)) {

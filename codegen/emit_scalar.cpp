@@ -344,7 +344,8 @@ llvm::Value* KernelEmitter::emit_lane_reduction(const Expr& e) {
   }
   const bool want_index = reads_argmax_index(acc, e.dtype());
   if (acc.varying) reduce_over_lanes(acc.decl->combine, dtype, value, argmax_index);
-  if (acc.decl->per_lane && thread_group_size_ > 1) reduce_over_thread_group(acc.decl->combine, dtype, value, argmax_index);
+  if (acc.decl->per_lane && thread_group_size_ > 1)
+    reduce_over_thread_group(acc.decl->combine, dtype, value, argmax_index);
   return want_index ? emit_cast(argmax_index, DType::i64, e.dtype()) : value;
 }
 

@@ -1,6 +1,6 @@
-// Code generation for GPU thread groups of kir::Kernel::thread_group_size threads. The threads of a group run a
-// block of the kernel IR together. They divide the iterations of vector loops among themselves and
-// reduce over the group; one thread stores.
+// Code generation for GPU thread groups of kir::Kernel::thread_group_size threads. The threads of a
+// group run a block of the kernel IR together. They divide the iterations of vector loops among
+// themselves and reduce over the group; one thread stores.
 
 #include "codegen/emit.h"
 #include "codegen/gpu.h"
@@ -40,7 +40,8 @@ void KernelEmitter::emit_in_one_thread(llvm::Value* condition, const Body& body)
 
 /// Distributes the iterations of a loop over the threads of a thread group. Adjacent threads
 /// process adjacent elements, or adjacent vectors.
-void KernelEmitter::emit_thread_group_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
+void KernelEmitter::emit_thread_group_loop(const kir::For& loop, llvm::Value* begin,
+                                           llvm::Value* end) {
   check(!in_thread_group_loop_, "kernel " + kernel_.name + ": vector loops nest");
   in_thread_group_loop_ = true;
   if (lanes_ > 1) {
@@ -56,8 +57,9 @@ void KernelEmitter::emit_thread_group_loop(const kir::For& loop, llvm::Value* be
 }
 
 void KernelEmitter::emit_thread_group_vector_loop(const kir::For& loop, llvm::Value* begin,
-                                          llvm::Value* end) {
-  const auto width = static_cast<uint64_t>(lanes_), threads = static_cast<uint64_t>(thread_group_size_);
+                                                  llvm::Value* end) {
+  const auto width = static_cast<uint64_t>(lanes_),
+             threads = static_cast<uint64_t>(thread_group_size_);
   llvm::Value* count = constant_difference(loop.end, loop.begin);
   if (!count) count = b_.CreateSub(end, begin);
   count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, b_.getInt64(0));
@@ -78,8 +80,9 @@ void KernelEmitter::emit_thread_group_vector_loop(const kir::For& loop, llvm::Va
 }
 
 void KernelEmitter::reduce_over_thread_group(Combine kind, DType dtype, llvm::Value*& value,
-                                     llvm::Value*& argmax_index) {
-  check(!in_thread_group_loop_, "kernel " + kernel_.name + ": a total is asked for within a vector loop");
+                                             llvm::Value*& argmax_index) {
+  check(!in_thread_group_loop_,
+        "kernel " + kernel_.name + ": a total is asked for within a vector loop");
   emit_butterfly_reduction(std::min(thread_group_size_, kWarp), kind, dtype, value, argmax_index);
   if (thread_group_size_ <= kWarp) return;
   // Each warp writes its total to shared memory. Then every warp combines all totals in the same

@@ -12,18 +12,22 @@ constexpr unsigned kSharedAddressSpace = 3;
 }  // namespace
 
 ThreadOps::ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t thread_group_size)
-    : b_(b), module_(*function.getParent()), thread_group_size_(thread_group_size), function_(function) {
+    : b_(b),
+      module_(*function.getParent()),
+      thread_group_size_(thread_group_size),
+      function_(function) {
   llvm::Value* thread = read_special_register(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x);
   llvm::Value* cuda_block = read_special_register(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
   llvm::Value* grid_blocks = read_special_register(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
   const int64_t thread_groups = threads_per_block(thread_group_size) / thread_group_size;
-  thread_rank_ = thread_groups == 1 ? thread : b_.CreateAnd(thread, b_.getInt64(thread_group_size - 1));
+  thread_rank_ =
+      thread_groups == 1 ? thread : b_.CreateAnd(thread, b_.getInt64(thread_group_size - 1));
   thread_group_index_ = cuda_block;
   thread_group_count_ = grid_blocks;
   if (thread_groups > 1) {
     llvm::Value* many = b_.getInt64(thread_groups);
-    thread_group_index_ =
-        b_.CreateAdd(b_.CreateMul(cuda_block, many), b_.CreateUDiv(thread, b_.getInt64(thread_group_size)));
+    thread_group_index_ = b_.CreateAdd(b_.CreateMul(cuda_block, many),
+                                       b_.CreateUDiv(thread, b_.getInt64(thread_group_size)));
     thread_group_count_ = b_.CreateMul(grid_blocks, many);
   }
   if (thread_group_size >= kWarp) {

@@ -17,7 +17,9 @@ constexpr int64_t kIndexLimit = INT32_MAX - 0xffff;
 
 }  // namespace
 
-int64_t threads_per_block(int64_t thread_group_size) { return thread_group_size <= emit::kWarp ? kMinThreads : thread_group_size; }
+int64_t threads_per_block(int64_t thread_group_size) {
+  return thread_group_size <= emit::kWarp ? kMinThreads : thread_group_size;
+}
 
 int64_t max_batch(std::span<const kir::Buffer> buffers) {
   int64_t most = kIndexLimit;
@@ -48,7 +50,8 @@ std::vector<kir::Kernel> split_off_finish(kir::Kernel kernel) {
 
 GpuLaunch launch_parameters(const kir::Kernel& kernel) {
   const int64_t shared = kernel.thread_group_size > emit::kWarp ? emit::kSharedWords * 8 : 0;
-  return {kernel.name, threads_per_block(kernel.thread_group_size), shared, kernel.blocks, kernel.thread_group_size};
+  return {kernel.name, threads_per_block(kernel.thread_group_size), shared, kernel.blocks,
+          kernel.thread_group_size};
 }
 
 GpuProgram compile_ptx(std::span<const kir::Kernel> kernels, const std::string& arch) {

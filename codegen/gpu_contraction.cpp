@@ -329,10 +329,12 @@ kir::Kernel GpuContraction::tile_per_thread_group_kernel() {
 }
 
 /// Stores the results of a tile or, with split-K, its partial sums.
-void GpuContraction::store_tile(const TileBody& tile, int64_t accumulator_id, bool per_lane, kir::Block& out) {
+void GpuContraction::store_tile(const TileBody& tile, int64_t accumulator_id, bool per_lane,
+                                kir::Block& out) {
   const FlatRoot& sum = tile.roots.front();
   kir::Block& at = emit_tile_loops(tile, out);
-  const Expr value = append_let(b_, read_accumulator(accumulator_id, sum.acc_dtype, tile.index, per_lane), at);
+  const Expr value =
+      append_let(b_, read_accumulator(accumulator_id, sum.acc_dtype, tile.index, per_lane), at);
   const Expr mask = all_of(tile.in_bounds);
   if (splits_ == 1) return store_results(tile.roots, value, mask, at);
   const Expr offset = Expr::var(split_var_) * extent_expr(sum.result_elements) + sum.result_index;
@@ -381,7 +383,8 @@ kir::Kernel GpuContraction::split_k_reduction_kernel() {
     digits.push_back({sum.out[i], extent_expr(b_.extent(sum.out[i]))});
   }
   kir::Block& at = delinearize(b_, number, digits, each);
-  store_results(roots_, append_let(b_, read_accumulator(acc.id, sum.acc_dtype, {}, false), at), {}, at);
+  store_results(roots_, append_let(b_, read_accumulator(acc.id, sum.acc_dtype, {}, false), at), {},
+                at);
   return kernel;
 }
 

@@ -233,8 +233,8 @@ bool leaves_gpu_idle(const Group& group, const std::vector<kir::Kernel>& sweep) 
   double elements = 0;
   for (const FusionRoot& s : group.roots)
     elements += group_iterations(group, s.out) * group_iterations(group, s.reduce);
-  const auto threads =
-      static_cast<double>(kir::evaluate(kernel.blocks, kir::kNominalBatch) * kernel.thread_group_size);
+  const auto threads = static_cast<double>(kir::evaluate(kernel.blocks, kir::kNominalBatch) *
+                                           kernel.thread_group_size);
   const double work = elements / threads / static_cast<double>(kernel.vector_width);
   return work * (1 - threads / kBusyThreads) > kMaxExtraElements;
 }

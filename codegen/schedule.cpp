@@ -81,7 +81,8 @@ Expr Finish::load_stored(const Expr& let) {
 
 /// Stores one element of each result of a reduction to the outputs. Also stores the element to
 /// scratch buffers if later roots in Kernel::finish read it.
-void Finish::store_result(const FlatRoot& root, int64_t accumulator_id, bool per_lane, kir::Block& out) {
+void Finish::store_result(const FlatRoot& root, int64_t accumulator_id, bool per_lane,
+                          kir::Block& out) {
   const FusionRoot& source = *root.source;
   for (size_t r = 0; r < source.outputs.size(); ++r) {
     const DType dtype = compute_dtype(source.op->results[r].type.dtype);
@@ -103,7 +104,8 @@ void Finish::store_result(const FlatRoot& root, int64_t accumulator_id, bool per
 void Finish::combine_partials(const PartialResults& p, const Expr& blocks) {
   const FlatRoot& root = *p.root;
   kir::Block& element = loop_over(b_, root.out, b_.kernel.finish, p.block_major);
-  const kir::Accumulator acc{b_.next_accumulator++, root.acc_dtype, *root.source->combine, {}, !p.block_major};
+  const kir::Accumulator acc{
+      b_.next_accumulator++, root.acc_dtype, *root.source->combine, {}, !p.block_major};
   element.push_back({acc});
   const int64_t v = b_.next_var++;
   kir::Block& at =
@@ -120,7 +122,8 @@ void Finish::emit_reduction(const FlatRoot& root) {
   kir::Block& element = loop_over(b_, root.out, b_.kernel.finish, false);
   const bool lanes = !root.reduce.empty() &&
                      b_.extent(root.reduce.back()).at(kMinVectorExtent) >= kMinVectorExtent;
-  const kir::Accumulator acc{b_.next_accumulator++, root.acc_dtype, *root.source->combine, {}, lanes};
+  const kir::Accumulator acc{
+      b_.next_accumulator++, root.acc_dtype, *root.source->combine, {}, lanes};
   element.push_back({acc});
   kir::Block& at = loop_over(b_, root.reduce, element, true);
   emit_bounds_checks(root, at);

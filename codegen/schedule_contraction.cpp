@@ -465,7 +465,8 @@ void Contraction::emit_tile(const std::vector<FlatRoot>& roots, const Vars& tile
   emit_tile_loops(tile_vars, *point).push_back({kir::Accumulate{acc.id, index, sum.body, {}}});
   kir::Block& end = emit_tile_loops(tile_vars, *at);
   const DType dtype = sum.source->op->results[0].type.dtype;
-  const Expr total = scalar::cast(read_accumulator(acc.id, sum.acc_dtype, index, lanes_reduced_), dtype);
+  const Expr total =
+      scalar::cast(read_accumulator(acc.id, sum.acc_dtype, index, lanes_reduced_), dtype);
   end.push_back({kir::Let{2 * sum.id, total}});
   std::vector<kir::Stmt> stores;
   for (const FlatRoot& s : roots) {

@@ -262,7 +262,8 @@ FlatRoot flatten(KernelBuilder& builder, int root_id,
     root.result_elements = element_count(builder, root.out);
     root.body = scalar::cast(root.body, root.acc_dtype);
   }
-  if (source.combine == Combine::argmax) root.argmax_index = row_major_index(builder, source.reduce);
+  if (source.combine == Combine::argmax)
+    root.argmax_index = row_major_index(builder, source.reduce);
   return root;
 }
 

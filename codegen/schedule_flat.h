@@ -33,7 +33,7 @@ struct FlatRoot {
   /// read reductions of the same row. Let 2 * s + r reads result r of the reduction with root id s.
   Expr body;
   DType acc_dtype = DType::f32;  ///< dtype of the accumulator of a reduction
-  Expr argmax_index;           ///< for argmax: row-major index over the reduction variables
+  Expr argmax_index;             ///< for argmax: row-major index over the reduction variables
   std::vector<std::pair<int, Expr>> stores;  ///< (result index, offset) of each store
   std::vector<int64_t> buffers;              ///< buffer index of each store
   std::vector<IndexCheck> checks;

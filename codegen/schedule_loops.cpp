@@ -226,7 +226,8 @@ Expr trip_count(const KernelBuilder& builder, const Vars& vars) {
   return n;
 }
 
-Expr read_accumulator(int64_t accumulator_id, DType dtype, const std::vector<Expr>& index, bool per_lane) {
+Expr read_accumulator(int64_t accumulator_id, DType dtype, const std::vector<Expr>& index,
+                      bool per_lane) {
   ExprNode n{.op = ScalarOp::acc, .dtype = dtype, .args = index};
   n.ivalue = accumulator_id;
   const Expr one(std::make_shared<const ExprNode>(std::move(n)));
@@ -234,7 +235,7 @@ Expr read_accumulator(int64_t accumulator_id, DType dtype, const std::vector<Exp
 }
 
 Expr read_argmax_index(int64_t accumulator_id, DType value_dtype, const std::vector<Expr>& index,
-                          bool per_lane) {
+                       bool per_lane) {
   const DType dtype = value_dtype == i64 ? i32 : i64;
   return scalar::cast(read_accumulator(accumulator_id, dtype, index, per_lane), i64);
 }

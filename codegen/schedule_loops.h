@@ -69,10 +69,11 @@ Expr trip_count(const KernelBuilder& builder, const Vars& vars);
 
 /// Returns an expression that reads an accumulator as `dtype`. If `per_lane`, the accumulator has
 /// one value per lane, and the expression reduces the lanes to one value.
-Expr read_accumulator(int64_t accumulator_id, DType dtype, const std::vector<Expr>& index, bool per_lane);
+Expr read_accumulator(int64_t accumulator_id, DType dtype, const std::vector<Expr>& index,
+                      bool per_lane);
 /// Returns an expression that reads the argmax index stored in an argmax accumulator, as i64.
 /// `value_dtype` is the dtype of the values that the accumulator compares.
 Expr read_argmax_index(int64_t accumulator_id, DType value_dtype, const std::vector<Expr>& index,
-                          bool per_lane);
+                       bool per_lane);
 
 }  // namespace fluid

@@ -346,8 +346,8 @@ void SplitContraction::emit_finish() {
   at->push_back({acc});
   const Expr split = b_.new_var();
   add_loop(*at, split.node().ivalue, Expr::index(0), splits_)
-      .push_back(
-          {kir::Accumulate{acc.id, {}, load(partials_, sum_.acc_dtype, partial_offset(split)), {}}});
+      .push_back({kir::Accumulate{
+          acc.id, {}, load(partials_, sum_.acc_dtype, partial_offset(split)), {}}});
   const DType dtype = compute_dtype(sum_.source->op->results[0].type.dtype);
   const Expr total =
       append_let(b_, scalar::cast(read_accumulator(acc.id, sum_.acc_dtype, {}, false), dtype), *at);

@@ -379,9 +379,13 @@ void Sweep::store_partial_results(const Expr& block_index, kir::Block& out) {
       for (int64_t v : p.root->out) index.push_back(Expr::var(v));
       const Expr offset = p.root->result_index * Expr::index(p.stride) + block_index;
       at.push_back({kir::StoreTo{
-          p.buffer, offset, read_accumulator(binding.accumulator_id, p.root->acc_dtype, index, binding.per_lane), {}}});
+          p.buffer,
+          offset,
+          read_accumulator(binding.accumulator_id, p.root->acc_dtype, index, binding.per_lane),
+          {}}});
       if (p.argmax_indices < 0) return;
-      const Expr argmax_index = read_argmax_index(binding.accumulator_id, p.root->acc_dtype, index, binding.per_lane);
+      const Expr argmax_index =
+          read_argmax_index(binding.accumulator_id, p.root->acc_dtype, index, binding.per_lane);
       at.push_back({kir::StoreTo{p.argmax_indices, offset, argmax_index, {}}});
     });
   }
@@ -393,7 +397,10 @@ void Sweep::store_register_partials(const PartialResults& partial, const Expr& b
   for_each_vector(root.out.front(), out, [&](const Expr& vector, kir::Block& loop) {
     const Expr offset = block_index * extent_expr(root.result_elements) + root.result_index;
     loop.push_back({kir::StoreTo{
-        partial.buffer, offset, read_accumulator(accs_.at(root.id).accumulator_id, root.acc_dtype, {vector}, false), {}}});
+        partial.buffer,
+        offset,
+        read_accumulator(accs_.at(root.id).accumulator_id, root.acc_dtype, {vector}, false),
+        {}}});
   });
 }
 
@@ -626,7 +633,8 @@ void Sweep::accumulate(const Nest& nest, const FlatRoot& root, const Expr& value
   if (nest.array) {
     for (int64_t v : root.out) index.push_back(Expr::var(v));
   }
-  out.push_back({kir::Accumulate{accs_.at(root.id).accumulator_id, index, value, root.argmax_index}});
+  out.push_back(
+      {kir::Accumulate{accs_.at(root.id).accumulator_id, index, value, root.argmax_index}});
 }
 
 void Sweep::emit_reduction_results(const FlatRoot& root, kir::Block& out) {
@@ -635,8 +643,9 @@ void Sweep::emit_reduction_results(const FlatRoot& root, kir::Block& out) {
     return root.unrounded ? root.acc_dtype : root.source->op->results[result].type.dtype;
   };
   for (size_t r = 0; r < root.source->outputs.size(); ++r) {
-    const Expr value = r == 1 ? read_argmax_index(binding.accumulator_id, root.acc_dtype, {}, binding.per_lane)
-                              : read_accumulator(binding.accumulator_id, root.acc_dtype, {}, binding.per_lane);
+    const Expr value =
+        r == 1 ? read_argmax_index(binding.accumulator_id, root.acc_dtype, {}, binding.per_lane)
+               : read_accumulator(binding.accumulator_id, root.acc_dtype, {}, binding.per_lane);
     out.push_back(
         {kir::Let{2 * root.id + static_cast<int64_t>(r), scalar::cast(value, dtype_of(r))}});
   }

@@ -13,9 +13,9 @@ namespace fluid {
 struct PartialResults {
   const FlatRoot* root = nullptr;
   int64_t buffer = 0;
-  int64_t argmax_indices = -1;    ///< index of the buffer of argmax indices; -1: not an argmax
-  bool block_major = false;  ///< whether the layout is [blocks, results], not [results, blocks]
-  int64_t stride = 0;        ///< distance between adjacent results in the layout [results, blocks]
+  int64_t argmax_indices = -1;  ///< index of the buffer of argmax indices; -1: not an argmax
+  bool block_major = false;     ///< whether the layout is [blocks, results], not [results, blocks]
+  int64_t stride = 0;  ///< distance between adjacent results in the layout [results, blocks]
 };
 
 struct SweepOptions {
@@ -48,8 +48,8 @@ class Sweep {
   };
   /// The accumulator of a reduction root.
   struct RootAccumulator {
-    int64_t accumulator_id = 0;        ///< id of the accumulator, see kir::Accumulator
-    bool per_lane = false;  ///< whether the accumulator has one value per lane
+    int64_t accumulator_id = 0;  ///< id of the accumulator, see kir::Accumulator
+    bool per_lane = false;       ///< whether the accumulator has one value per lane
   };
 
   void make_nests();

@@ -171,10 +171,10 @@ class Executor::Impl {
     const bool collective = mode == Mode::train && !group_.is_single_process();
     if (collective && options_.distributed.world.size > 1 &&
         (batch.global_batch_size < batch.size || batch.global_batch_size == 0)) {
-      throw UserError(
-          fmt::format("run() got a batch of {} samples without the size of the global batch: set "
-                      "Batch::first and Batch::global_batch_size, as a Reader with rank and world does",
-                      batch.size));
+      throw UserError(fmt::format(
+          "run() got a batch of {} samples without the size of the global batch: set "
+          "Batch::first and Batch::global_batch_size, as a Reader with rank and world does",
+          batch.size));
     }
     const int64_t length = batch_length_.of(batch);
     PreparedStep* step = find(mode, recipe_to_run, batch, length);

@@ -57,7 +57,7 @@ void set_penalties(ir::Op& train) {
       loss = loss + cast(norm, loss.dtype()) * factor;
       ++penalties;
     };
-    for (const Value p : trained_parameters(train)) {
+    for (const Value p : recipe_parameters(train)) {
       const Attrs& options = p.op()->attrs;
       if (!options.get_or("trainable", true)) continue;
       const double l1 = options.get_or("l1", 0.0), l2 = options.get_or("l2", 0.0);

@@ -58,8 +58,8 @@ struct GroupPart {
 struct Group {
   /// Values that the group reads, beginning with the `inputs` of analyze_group().
   std::vector<Value> inputs;
-  std::vector<Value> outputs;    ///< the `outputs` of analyze_group(), which the kernel stores
-  std::vector<Dim> extents;      ///< loop variable -> its extent
+  std::vector<Value> outputs;     ///< the `outputs` of analyze_group(), which the kernel stores
+  std::vector<Dim> extents;       ///< loop variable -> its extent
   std::vector<FusionRoot> roots;  ///< in topological order
   std::vector<GroupPart> parts;
 };

@@ -5,10 +5,10 @@
 #include "ops/source_kind.h"
 #include "passes/bucket.h"
 #include "passes/memory_plan.h"
-#include "passes/summed_outputs.h"
 #include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
+#include "passes/summed_outputs.h"
 
 namespace fluid {
 namespace {

@@ -2,10 +2,10 @@
 
 #include "ops/operators.h"
 #include "passes/collective_order.h"
-#include "passes/summed_outputs.h"
 #include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
+#include "passes/summed_outputs.h"
 
 namespace fluid {
 namespace {
@@ -125,8 +125,8 @@ class Reduction {
     }
     const Values sums = record_collective(graph_, "all_reduce", parts, recipe_.directive().loc);
     size_t i = 0;
-    replace_summed_outputs(graph_,
-                     [&](const std::string&, Value part) { return cast(sums[i++], part.dtype()); });
+    replace_summed_outputs(
+        graph_, [&](const std::string&, Value part) { return cast(sums[i++], part.dtype()); });
     if (reduces_loss) loss = sums.back();
   }
 

@@ -78,7 +78,7 @@ struct Options {
   Mode mode = Mode::train;
   std::string recipe = {};        ///< name of the recipe to train; empty: the only recipe
   int64_t batch = 1;              ///< samples per step; > 0
-  int64_t sequence_length = 1;  ///< the value of kLength; > 0; may be unused
+  int64_t sequence_length = 1;    ///< the value of kLength; > 0; may be unused
   std::optional<DType> dtype;     ///< f64: all float tensors become f64; nullopt: no conversion
   std::optional<AmpOptions> amp;  ///< automatic mixed precision; nullopt: off
   MicroBatchKind micro_batch = MicroBatchKind::whole;

@@ -15,7 +15,10 @@ namespace {
 class Planner {
  public:
   Planner(const ir::Graph& graph, const Options& options, const Target& target)
-      : graph_(graph), options_(options), target_(target), results_before_error_sync_(results_before_error_sync(graph)) {
+      : graph_(graph),
+        options_(options),
+        target_(target),
+        results_before_error_sync_(results_before_error_sync(graph)) {
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       position_[graph.ops[i].get()] = static_cast<int>(i);
       for (Value v : graph.ops[i]->operands) readers_[root_of(v)].push_back(graph.ops[i].get());
@@ -126,8 +129,8 @@ class Planner {
       if (!is_store(*op)) continue;
       const Range& range = range_of_variable(*op);
       const Value root = root_of(op->operands[0]);
-      const bool checked =
-          is_carry(*op) || (!results_before_error_sync_.contains(root) && may_write_variables(*root.op()));
+      const bool checked = is_carry(*op) || (!results_before_error_sync_.contains(root) &&
+                                             may_write_variables(*root.op()));
       const bool in_place =
           checked && !plan_.values.contains(root) && may_overwrite(root, op->symbol);
       if (in_place) plan_.values[root] = range;
@@ -328,7 +331,8 @@ class Planner {
   MemoryPlan plan_;
   std::map<const ir::Op*, int> position_;
   std::map<Value, std::vector<const ir::Op*>> readers_;
-  std::set<Value> results_before_error_sync_;  ///< results that must not alias a variable, see results_before_error_sync()
+  std::set<Value> results_before_error_sync_;  ///< results that must not alias a variable, see
+                                               ///< results_before_error_sync()
   std::map<std::string, Value> variables_;
   std::map<std::string, Range> written_;
   std::vector<Buffer> buffers_;

@@ -35,7 +35,9 @@ inline constexpr std::string_view kPartFirst = "part.first";
 /// average, or with equal weights (SWA).
 enum class Averages { none, ema, swa };
 Averages averages_of(const ir::Op& train);
-inline bool averages_parameters(const ir::Op& train) { return averages_of(train) != Averages::none; }
+inline bool averages_parameters(const ir::Op& train) {
+  return averages_of(train) != Averages::none;
+}
 /// Whether a recipe of the program averages parameters.
 bool averages_parameters(const ir::Graph& graph);
 

@@ -3,10 +3,10 @@
 #include "ops/record.h"
 #include "passes/batch_partition.h"
 #include "passes/metrics.h"
-#include "passes/summed_outputs.h"
 #include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
+#include "passes/summed_outputs.h"
 
 namespace fluid {
 namespace {

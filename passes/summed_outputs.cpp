@@ -17,7 +17,7 @@ std::vector<SummedOutput> summed_outputs(const ir::Graph& graph) {
 }
 
 void replace_summed_outputs(ir::Graph& graph,
-                      const std::function<Value(const std::string&, Value)>& total) {
+                            const std::function<Value(const std::string&, Value)>& total) {
   for (ir::Output& o : graph.outputs) {
     if (!is_additive(o)) continue;
     const ir::Op& op = *o.value.op();

@@ -23,6 +23,6 @@ std::vector<SummedOutput> summed_outputs(const ir::Graph& graph);
 /// Replaces the value of each summed output by the result of total(name, value). Calls `total` in
 /// the order of summed_outputs().
 void replace_summed_outputs(ir::Graph& graph,
-                      const std::function<Value(const std::string&, Value)>& total);
+                            const std::function<Value(const std::string&, Value)>& total);
 
 }  // namespace fluid

@@ -96,7 +96,8 @@ void add_amp_flags(CLI::App& command, AmpFlags& flags) {
                   "ops and layers that --amp keeps in f32, for example softmax,fc0")
       ->type_name("NAMES");
   command
-      .add_option("--amp-half", flags.in_half, "ops and layers that --amp computes in half precision")
+      .add_option("--amp-half", flags.in_half,
+                  "ops and layers that --amp computes in half precision")
       ->type_name("NAMES");
 }
 

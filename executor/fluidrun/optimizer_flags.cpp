@@ -70,15 +70,16 @@ ir::Op* replace_optimizer(Program& program, ir::Op* train, const OpDef& optimize
   return train;
 }
 
-/// Sets an attribute of the recipe. `command_line_text`: the flag and its value, for error messages.
+/// Sets an attribute of the recipe. `command_line_text`: the flag and its value, for error
+/// messages.
 void set_attribute(ir::Op& train, const std::string& name, const Attr& value,
                    const std::string& command_line_text) {
   const OpDef& optimizer = optimizer_called(train.attrs.get<std::string>("optimizer"));
   std::vector<std::string> known = {"--lr"};
   for (const AttrDef& a : *optimizer.attrs) known.push_back(flag_of(a.name));
   if (std::ranges::find(known, flag_of(name)) == known.end()) {
-    throw UserError(fmt::format("{}: no setting of {}, which has {}", command_line_text, *optimizer.name,
-                                join_names(known)));
+    throw UserError(fmt::format("{}: no setting of {}, which has {}", command_line_text,
+                                *optimizer.name, join_names(known)));
   }
   train.attrs.set(name, value);
   try {

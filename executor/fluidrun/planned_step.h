@@ -33,7 +33,7 @@ struct PlannedStep {
   /// micro-batch size.
   std::vector<PlannedProgram> micro_batches;
   Variables variables;  ///< variables of the step and of the startup program
-  RegionSizes regions;      ///< arena regions of a session that runs only this step
+  RegionSizes regions;  ///< arena regions of a session that runs only this step
 
   /// The micro-batch with the largest transient memory.
   const PlannedProgram& largest() const;

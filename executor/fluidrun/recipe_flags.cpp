@@ -43,8 +43,8 @@ std::vector<RecipeSteps> parse_recipes(const Program& program, const std::string
   }
   const std::string command_line_text = "--recipes " + text;
   if (names.size() <= 1) {
-    throw UserError(
-        fmt::format("{}: program '{}' does not have several recipes", command_line_text, program.ir().name));
+    throw UserError(fmt::format("{}: program '{}' does not have several recipes", command_line_text,
+                                program.ir().name));
   }
   std::vector<RecipeSteps> cycle;
   for (const std::string& part : ir::split_at_commas(text)) {
@@ -88,7 +88,8 @@ std::string recipe_called(const Program& program, const std::string& text,
                               fmt::join(names, ", ")));
 }
 
-ir::Op* recipe_to_change(Program& program, const std::string& command_line_text, const std::string& recipe) {
+ir::Op* recipe_to_change(Program& program, const std::string& command_line_text,
+                         const std::string& recipe) {
   if (!recipe.empty()) return &recipe_named(program.ir().main(), recipe);
   const std::vector<ir::Op*> recipes = recipes_of(program.ir().main());
   if (recipes.size() == 1) return recipes.front();

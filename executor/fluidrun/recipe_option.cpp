@@ -43,7 +43,8 @@ void check_names(const CLI::App& command, const std::vector<std::string>& flags)
   }
 }
 
-/// Calls `work`. If `work` throws, begins the error message with `command_line_text`, the option and its value.
+/// Calls `work`. If `work` throws, begins the error message with `command_line_text`, the option
+/// and its value.
 template <class F>
 void with_option_named(const std::string& command_line_text, F work) {
   try {
@@ -70,11 +71,12 @@ RecipeOption::RecipeOption(const Program& program, const std::string& text)
     : command_line_text_(fmt::format("--recipe-option '{}'", text)) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos) {
-    throw UserError(command_line_text_ + ": must be NAME:FLAG=VALUE,..., as in 'd:lr=1e-4,optimizer=adam'");
+    throw UserError(command_line_text_ +
+                    ": must be NAME:FLAG=VALUE,..., as in 'd:lr=1e-4,optimizer=adam'");
   }
   if (recipe_names(program.ir().main()).size() <= 1) {
-    throw UserError(
-        fmt::format("{}: program '{}' does not have several recipes", command_line_text_, program.ir().name));
+    throw UserError(fmt::format("{}: program '{}' does not have several recipes",
+                                command_line_text_, program.ir().name));
   }
   recipe_ = recipe_called(program, text.substr(0, colon), command_line_text_);
   with_option_named(command_line_text_, [&] {
@@ -98,7 +100,8 @@ void RecipeOption::set_optimizer(Program& program) const {
 }
 
 void RecipeOption::set_schedule(Program& program, std::optional<int64_t> updates) const {
-  with_option_named(command_line_text_, [&] { fluid::set_schedule(program, schedule_, updates, recipe_); });
+  with_option_named(command_line_text_,
+                    [&] { fluid::set_schedule(program, schedule_, updates, recipe_); });
 }
 
 }  // namespace fluid

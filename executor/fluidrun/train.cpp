@@ -57,8 +57,8 @@ void set_schedules(Program& program, const TrainFlags& flags, std::optional<int6
     const RecipeOption option(program, text);
     const auto found = std::ranges::find(cycle.recipes(), option.recipe(), &FitRecipe::name);
     if (found == cycle.recipes().end()) {
-      throw UserError(fmt::format("{}: recipe '{}' is not in the cycle {}", option.command_line_text(),
-                                  option.recipe(), cycle.text()));
+      throw UserError(fmt::format("{}: recipe '{}' is not in the cycle {}",
+                                  option.command_line_text(), option.recipe(), cycle.text()));
     }
     const auto index = static_cast<size_t>(found - cycle.recipes().begin());
     option.set_schedule(program,

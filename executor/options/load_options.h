@@ -33,8 +33,8 @@ struct LoadReport {
   std::vector<std::string> ignored;  ///< PyTorch's counters num_batches_tracked
   /// A parameter whose shape or dtype in the file does not match the program's.
   struct Mismatch {
-    std::string name, type;  ///< name and type in the program
-    std::string file_name, file_type;   ///< name and type in the file
+    std::string name, type;            ///< name and type in the program
+    std::string file_name, file_type;  ///< name and type in the file
   };
   std::vector<Mismatch> mismatched;
 

@@ -68,7 +68,8 @@ class Trace {
     Json args = {{"layer", call.layer}, {"kernel", call.kernel}, {"line", call.line}};
     add("wait for processes", "wait", kComputeThread, times.wait, args);
     const TimeSpan& work = call.is_collective ? times.collective : times.call;
-    add_rate(args, "bytes", "GB/s", call.bytes, work, call.is_collective ? 0 : rates_.bytes_per_second);
+    add_rate(args, "bytes", "GB/s", call.bytes, work,
+             call.is_collective ? 0 : rates_.bytes_per_second);
     if (call.flops > 0) {
       add_rate(args, "flops", "GFLOP/s", call.flops, work, rates_.flops(call.dtype));
     }

@@ -299,7 +299,7 @@ AddedSteps StepCache::add_steps(std::span<const Options> wanted,
 }
 
 RegionSizes StepCache::required_regions(const Programs& programs, const Steps& steps,
-                                    const Variables& variables) const {
+                                        const Variables& variables) const {
   RegionSizes regions = memory_->regions();
   for (const auto& entry : programs) {
     regions.transient = std::max(regions.transient, align_up(entry->plan.transient));

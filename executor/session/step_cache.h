@@ -102,7 +102,7 @@ class StepCache {
   void check_memory(const RegionSizes& regions, int64_t batch) const;
   RegionSizes required_regions(const MemoryPlan& plan) const;
   RegionSizes required_regions(const Programs& programs, const Steps& steps,
-                           const Variables& variables) const;
+                               const Variables& variables) const;
   void grow_memory(const RegionSizes& regions);
   void add_and_bind(Programs programs, Steps steps, Variables variables, bool memory_moved);
   using Change = std::function<void()>;

@@ -40,8 +40,8 @@ struct TensorBoardOptions {
 ///
 /// With TensorBoardOptions::histograms_every, `parameter/NAME` is a histogram of a parameter or of
 /// running statistics. `gradient/NAME` is a histogram of a gradient before clipping, recorded by
-/// retain_gradients(). A skipped update writes no histograms. A step writes only the gradients of its
-/// recipe. On a GPU, the values may be those of the next step, which has already started.
+/// retain_gradients(). A skipped update writes no histograms. A step writes only the gradients of
+/// its recipe. On a GPU, the values may be those of the next step, which has already started.
 ///
 /// With TensorBoardOptions::images, `feed/NAME/I` and `output/NAME/I` are sample I of the first
 /// batch of an epoch, for feeds and outputs of shape [N, channels, height, width]; see image_of().
@@ -55,8 +55,8 @@ class TensorBoard {
       : directory_(std::move(directory)), board_(std::move(options)) {}
 
   /// Makes training steps of `program` keep the gradients that have histograms; see
-  /// retain_gradient(). Leaves out frozen and sparse parameters. Must be called on every rank, before
-  /// the Trainer is created.
+  /// retain_gradient(). Leaves out frozen and sparse parameters. Must be called on every rank,
+  /// before the Trainer is created.
   void retain_gradients(Program& program);
   /// Extends the callbacks of `options`. The TensorBoard must outlive fit(). Throws UserError if
   /// TensorBoardOptions::histograms_of selects nothing.

@@ -46,7 +46,8 @@ inline fluid::Value record_bert_tiny(fluid::Program& net, fluid::Value text, flu
   const auto hidden = fluid::masked_fill(text, masked, {.value = 0});
   const auto logits = bert_tiny(net, hidden, config);
   const auto per_byte = fluid::softmax_cross_entropy(logits, text);
-  const auto loss = fluid::mean(per_byte * fluid::cast(masked, per_byte.dtype())) / config.mask_rate;
+  const auto loss =
+      fluid::mean(per_byte * fluid::cast(masked, per_byte.dtype())) / config.mask_rate;
   net.output("loss", loss);
   net.output("logits", logits);
   return loss;

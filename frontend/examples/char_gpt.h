@@ -23,8 +23,8 @@ inline fluid::Value char_gpt(fluid::Program& net, fluid::Value text, const CharG
   const fluid::Value positions = net.parameter("positions.w", {config.length, config.width}, init);
   fluid::Value index = position.value_or(fluid::Value());
   if (config.text_length) {
-    index =
-        fluid::arange(net.ir().main(), {.type = fluid::Type{fluid::i64, {*config.text_length}, {}}});
+    index = fluid::arange(net.ir().main(),
+                          {.type = fluid::Type{fluid::i64, {*config.text_length}, {}}});
   }
   h = h + (index ? fluid::embedding(positions, index) : positions);
   std::optional<fluid::AttentionCache> cache;

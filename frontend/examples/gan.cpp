@@ -18,7 +18,8 @@ int main(int argc, char** argv) {
         const auto image =
             net.data("image", {fl::kBatch, 1, 28, 28}, fl::f32, {.scale = 1 / 255.f});
         const fl::Type noise{fl::f32, {fl::kBatch, config.latent}, {}};
-        const auto losses = record_gan(net, image, fl::random_normal(image, {.type = noise}), config);
+        const auto losses =
+            record_gan(net, image, fl::random_normal(image, {.type = noise}), config);
         fl::minimize(losses.discriminator, fl::Adam{.lr = 2e-4, .beta1 = 0.5},
                      {.name = "discriminator", .parameters = {"discriminator"}});
         fl::minimize(losses.generator, fl::Adam{.lr = 4e-4, .beta1 = 0.5},

@@ -12,7 +12,8 @@ struct LstmTextConfig {
 /// A recurrent language model (Graves, "Generating sequences with recurrent neural networks", 2013)
 /// over bytes: text u8 [N, length] -> logits [N, length, 256] of the next bytes. `states`: on entry
 /// the initial states, on return the final states.
-inline fluid::Value lstm_text(fluid::Value text, const LstmTextConfig& config, fluid::Values& states) {
+inline fluid::Value lstm_text(fluid::Value text, const LstmTextConfig& config,
+                              fluid::Values& states) {
   fluid::Value h = fluid::embedding(text, {.rows = 256, .units = config.width, .name = "bytes"});
   const fluid::RecurrentResult result =
       fluid::lstm(h, {.units = config.width, .layers = config.layers, .initial = states});

@@ -13,11 +13,13 @@ struct VitConfig {
 
 /// Vision transformer: Dosovitskiy et al., "An image is worth 16x16 words", ICLR 2021, without
 /// dropout. Images [N, C, H, W] -> logits [N, 10].
-inline fluid::Value vit_tiny(fluid::Program& net, fluid::Value images, const VitConfig& config = {}) {
+inline fluid::Value vit_tiny(fluid::Program& net, fluid::Value images,
+                             const VitConfig& config = {}) {
   const fluid::Init init = fluid::Init::normal(0, 0.02);
   const int64_t width = config.width;
   const fluid::Value patches = fluid::conv2d(
-      images, {.filters = width, .kernel = config.patch, .stride = config.patch, .name = "patches"});
+      images,
+      {.filters = width, .kernel = config.patch, .stride = config.patch, .name = "patches"});
   const int64_t tokens = patches.shape()[2].size * patches.shape()[3].size;
   const auto token = fluid::broadcast_to(net.parameter("class_token.w", {1, 1, width}, init),
                                          {fluid::kBatch, 1, width});

@@ -129,7 +129,8 @@ Operands with_scores(const Context& c, const Attention& a) {
 }
 
 Operands attended(const Context& c) {
-  Attention a{.q = c.input(kQ), .k = c.input(kK), .v = c.input(kV), .mask = {}, .scale = 0, .softcap = 0};
+  Attention a{
+      .q = c.input(kQ), .k = c.input(kK), .v = c.input(kV), .mask = {}, .scale = 0, .softcap = 0};
   const bool merged = a.q.shape().rank() == 3;
   if (merged) {
     a.q = split_heads(c, a.q, c.int_attr("q_num_heads", 0));
@@ -164,7 +165,8 @@ Operands attended(const Context& c) {
 /// dimension. The cache is [positions, R / 2] if the node has position ids [B, T], which index its
 /// rows, else [B, T, R / 2].
 Value rows_of_cache(const Context& c, size_t cache) {
-  const Value rows = c.has_input(3) ? gather(c.input(cache), c.input(3), {.axis = 0}) : c.input(cache);
+  const Value rows =
+      c.has_input(3) ? gather(c.input(cache), c.input(3), {.axis = 0}) : c.input(cache);
   return unsqueeze(rows, {.axes = 1});
 }
 

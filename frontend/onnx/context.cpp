@@ -46,7 +46,8 @@ std::string Context::string_attr(const char* name, const std::string& fallback) 
   return node_.attrs.get_or(name, fallback);
 }
 
-std::vector<int64_t> Context::ints_attr(const char* name, const std::vector<int64_t>& fallback) const {
+std::vector<int64_t> Context::ints_attr(const char* name,
+                                        const std::vector<int64_t>& fallback) const {
   return node_.attrs.get_or(name, fallback);
 }
 

@@ -29,11 +29,12 @@ class Context {
   /// Value of input i. Records a constant input in the graph. Throws Unsupported if the node omits
   /// the input.
   Value input(size_t i) const;
-  Values inputs() const;                   ///< values of all inputs
+  Values inputs() const;                        ///< values of all inputs
   const Tensor* find_constant(size_t i) const;  ///< tensor of input i; null if it is not a constant
   /// Tensor of input i. Throws Unsupported if it is not a constant.
   const Tensor& constant(size_t i) const;
-  std::vector<int64_t> constant_integers(size_t i) const;  ///< elements of the constant integer input i
+  std::vector<int64_t> constant_integers(
+      size_t i) const;  ///< elements of the constant integer input i
   Value record_constant(const Tensor& tensor) const { return record_constant_(tensor); }
 
   size_t num_outputs() const { return node_.outputs.size(); }
@@ -41,13 +42,15 @@ class Context {
 
   bool has_attr(const char* name) const { return node_.attrs.has(name); }
   int64_t int_attr(const char* name, int64_t fallback) const;
-  bool bool_attr(const char* name, bool fallback) const { return int_attr(name, fallback ? 1 : 0) != 0; }
+  bool bool_attr(const char* name, bool fallback) const {
+    return int_attr(name, fallback ? 1 : 0) != 0;
+  }
   double float_attr(const char* name, double fallback) const;
   std::string string_attr(const char* name, const std::string& fallback) const;
   std::vector<int64_t> ints_attr(const char* name, const std::vector<int64_t>& fallback = {}) const;
   std::vector<double> floats_attr(const char* name) const;
   std::vector<std::string> strings_attr(const char* name) const;
-  const Tensor* tensor_attr(const char* name) const;  ///< null if the node lacks the attribute
+  const Tensor* tensor_attr(const char* name) const;    ///< null if the node lacks the attribute
   Value tensor_value(const std::string& tensor) const;  ///< value of the model's tensor `tensor`
 
   /// Throws Unsupported with the operator and `reason`.
@@ -85,7 +88,7 @@ inline int64_t normalize_axis(int64_t axis, int64_t rank) { return axis < 0 ? ax
 int64_t extent(const Context& c, Value x, int64_t axis);
 std::vector<int64_t> extents(const Context& c, Value x);  ///< extents of all dimensions
 std::vector<int64_t> elements(const Tensor& t);           ///< elements of an integer tensor
-Tensor i64_tensor(const std::vector<int64_t>& elements);   ///< 1-D i64 tensor of `elements`
+Tensor i64_tensor(const std::vector<int64_t>& elements);  ///< 1-D i64 tensor of `elements`
 /// move_axis_to_end() moves dimension `axis` of x to the end; move_axis_from_end() is its inverse.
 Value move_axis_to_end(Value x, int64_t axis);
 Value move_axis_from_end(Value x, int64_t axis);

@@ -186,13 +186,14 @@ Operands dropped(const Context& c) {
   if (!training || p == 0) {
     return {x, fill(c.graph(), {.type = Type{boolean, x.shape(), {}}, .value = 1})};
   }
-  if (c.has_attr("seed")) c.fail_unsupported("training with a seed: the random numbers would differ");
+  if (c.has_attr("seed"))
+    c.fail_unsupported("training with a seed: the random numbers would differ");
   return {dropout(x, {.p = p}, c.loc())};
 }
 
 Value infinite(const Context& c) {
   return is_inf(c.input(0), {.detect_positive = c.bool_attr("detect_positive", true),
-                          .detect_negative = c.bool_attr("detect_negative", true)});
+                             .detect_negative = c.bool_attr("detect_negative", true)});
 }
 
 Value converted(const Context& c) { return cast(c.input(0), dtype_of(c, c.int_attr("to", 0))); }
@@ -205,7 +206,8 @@ const std::map<std::string, Function> kFunctions = {
     {"Atanh", area_tanh},
     {"Cast", converted},
     {"CastLike", [](const Context& c) { return cast(c.input(0), c.input(1).dtype()); }},
-    {"Celu", [](const Context& c) { return celu(c.input(0), {.alpha = c.float_attr("alpha", 1)}); }},
+    {"Celu",
+     [](const Context& c) { return celu(c.input(0), {.alpha = c.float_attr("alpha", 1)}); }},
     {"Clip", clipped},
     {"Div", divide},
     {"Elu", [](const Context& c) { return elu(c.input(0), {.alpha = c.float_attr("alpha", 1)}); }},
@@ -215,8 +217,8 @@ const std::map<std::string, Function> kFunctions = {
      }},
     {"HardSigmoid",
      [](const Context& c) {
-       return hard_sigmoid(c.input(0),
-                           {.alpha = c.float_attr("alpha", 0.2), .beta = c.float_attr("beta", 0.5)});
+       return hard_sigmoid(
+           c.input(0), {.alpha = c.float_attr("alpha", 0.2), .beta = c.float_attr("beta", 0.5)});
      }},
     {"Identity", [](const Context& c) { return c.input(0); }},
     {"IsInf", infinite},

@@ -39,7 +39,8 @@ Value normalize_index_tuples(const Context& c, Value x, Value index, int64_t bat
 Operands gathered_nd(const Context& c) {
   const Value x = c.input(0);
   const int64_t batch_dims = c.int_attr("batch_dims", 0);
-  return {gather_nd(x, normalize_index_tuples(c, x, c.input(1), batch_dims), {.batch_dims = batch_dims})};
+  return {gather_nd(x, normalize_index_tuples(c, x, c.input(1), batch_dims),
+                    {.batch_dims = batch_dims})};
 }
 
 Operands scattered_nd(const Context& c) {

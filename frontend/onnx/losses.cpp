@@ -18,14 +18,14 @@ Attributes loss_attrs(const Context& c) {
 Operands negative_log_likelihood(const Context& c) {
   const auto attrs = loss_attrs<NllLossAttrs>(c);
   return {c.has_input(2) ? nll_loss(c.input(0), c.input(1), c.input(2), attrs)
-                   : nll_loss(c.input(0), c.input(1), attrs)};
+                         : nll_loss(c.input(0), c.input(1), attrs)};
 }
 
 Operands cross_entropy(const Context& c) {
   const auto attrs = loss_attrs<SoftmaxCrossEntropyAttrs>(c);
   const Value x = c.input(0);
   const Value loss = c.has_input(2) ? softmax_cross_entropy(x, c.input(1), c.input(2), attrs)
-                              : softmax_cross_entropy(x, c.input(1), attrs);
+                                    : softmax_cross_entropy(x, c.input(1), attrs);
   if (!c.has_output(1)) return {loss};
   return {loss, log_softmax(x, {.axis = 1})};
 }

@@ -28,7 +28,8 @@ Operands record_node(ir::Graph& graph, const Node& node, const RecordConstant& c
   Operands outputs = mapping->second(c);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const bool computed = i < outputs.size() && outputs[i];
-    if (c.has_output(i) && !computed) c.fail_unsupported("output " + std::to_string(i) + " is not computed");
+    if (c.has_output(i) && !computed)
+      c.fail_unsupported("output " + std::to_string(i) + " is not computed");
   }
   outputs.resize(node.outputs.size());
   return outputs;

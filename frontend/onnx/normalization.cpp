@@ -23,8 +23,8 @@ Operands batch_normalized(const Context& c) {
   const Value x = c.input(0);
   const int64_t rank = x.shape().rank();
   const bool old_training = c.opset() < 7 && !c.bool_attr("is_test", false);
-  const bool training =
-      c.bool_attr("training_mode", false) || old_training || (c.opset() < 14 && c.num_outputs() > 1);
+  const bool training = c.bool_attr("training_mode", false) || old_training ||
+                        (c.opset() < 14 && c.num_outputs() > 1);
   Value batch_mean = c.input(3), batch_var = c.input(4);
   Operands outputs(1);
   if (training) {
@@ -37,7 +37,8 @@ Operands batch_normalized(const Context& c) {
     outputs.emplace_back(c.input(4) * momentum + batch_var * (1 - momentum));
   }
   const Value scale = c.input(1) / sqrt(batch_var + c.float_attr("epsilon", kEpsilon));
-  outputs[0] = (x - per_channel(batch_mean, x)) * per_channel(scale, x) + per_channel(c.input(2), x);
+  outputs[0] =
+      (x - per_channel(batch_mean, x)) * per_channel(scale, x) + per_channel(c.input(2), x);
   return outputs;
 }
 

@@ -127,8 +127,9 @@ Values lstm_step(const Cell& cell, Value x, const Values& states) {
     return peepholes.empty() ? gate : gate + peepholes[which] * state;
   };
   const Value i = cell.activate(0, with_peephole(all[0], 0, c));
-  const Value f =
-      cell.c.bool_attr("input_forget", false) ? 1.0 - i : cell.activate(0, with_peephole(all[2], 2, c));
+  const Value f = cell.c.bool_attr("input_forget", false)
+                      ? 1.0 - i
+                      : cell.activate(0, with_peephole(all[2], 2, c));
   const Value next = f * c + i * cell.activate(1, all[3]);
   const Value o = cell.activate(0, with_peephole(all[1], 1, next));
   return {o * cell.act.at(2)(next), next};

@@ -148,9 +148,9 @@ Value cumulative(const Context& c, Value (*function)(Value, const Attributes&, c
 Operands largest(const Context& c) {
   const int64_t k = c.num_inputs() > 1 ? c.constant(1).integer(0) : c.int_attr("k", 0);
   const Values y = topk(c.input(0), {.k = k,
-                                  .axis = c.int_attr("axis", -1),
-                                  .largest = c.bool_attr("largest", true),
-                                  .sorted = c.bool_attr("sorted", true)});
+                                     .axis = c.int_attr("axis", -1),
+                                     .largest = c.bool_attr("largest", true),
+                                     .sorted = c.bool_attr("sorted", true)});
   return {y[0], y[1]};
 }
 

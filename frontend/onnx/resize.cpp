@@ -26,13 +26,15 @@ struct Options {
 
 Options options_of(const Context& c) {
   if (c.op() == "Upsample") {
-    return {
-        .mode = c.string_attr("mode", "nearest"), .coordinates = "asymmetric", .nearest_mode = "floor"};
+    return {.mode = c.string_attr("mode", "nearest"),
+            .coordinates = "asymmetric",
+            .nearest_mode = "floor"};
   }
   return {.mode = c.string_attr("mode", "nearest"),
           .coordinates = c.string_attr("coordinate_transformation_mode",
-                                c.opset() < 11 ? "asymmetric" : "half_pixel"),
-          .nearest_mode = c.string_attr("nearest_mode", c.opset() < 11 ? "floor" : "round_prefer_floor"),
+                                       c.opset() < 11 ? "asymmetric" : "half_pixel"),
+          .nearest_mode =
+              c.string_attr("nearest_mode", c.opset() < 11 ? "floor" : "round_prefer_floor"),
           .antialias = c.bool_attr("antialias", false),
           .exclude_outside = c.bool_attr("exclude_outside", false),
           .cubic_coefficient = c.float_attr("cubic_coeff_a", -0.75),

@@ -12,7 +12,8 @@ namespace {
 /// A 0 in the requested shape means the input's extent, unless `allowzero` is set.
 Operands reshaped(const Context& c) {
   const Value x = c.input(0);
-  const std::vector<int64_t> wanted = c.num_inputs() > 1 ? c.constant_integers(1) : c.ints_attr("shape");
+  const std::vector<int64_t> wanted =
+      c.num_inputs() > 1 ? c.constant_integers(1) : c.ints_attr("shape");
   const bool zero = c.bool_attr("allowzero", false);
   Shape shape;
   for (size_t d = 0; d < wanted.size(); ++d) {
@@ -96,7 +97,8 @@ Value cropped(Value x, Ints& low, Ints& high) {
 Operands padded(const Context& c) {
   Value x = c.input(0);
   const int64_t rank = x.shape().rank();
-  const std::vector<int64_t> pads = c.has_input(1) ? c.constant_integers(1) : c.ints_attr("pads", c.ints_attr("paddings"));
+  const std::vector<int64_t> pads =
+      c.has_input(1) ? c.constant_integers(1) : c.ints_attr("pads", c.ints_attr("paddings"));
   std::vector<int64_t> axes(static_cast<size_t>(rank));
   std::iota(axes.begin(), axes.end(), 0);
   if (c.has_input(3)) axes = c.constant_integers(3);
@@ -158,7 +160,9 @@ Operands tiled(const Context& c) {
   return {tile(c.input(0), {.repeats = Ints(c.constant_integers(1))})};
 }
 
-Ints axes_of(const Context& c) { return Ints(c.has_input(1) ? c.constant_integers(1) : c.ints_attr("axes")); }
+Ints axes_of(const Context& c) {
+  return Ints(c.has_input(1) ? c.constant_integers(1) : c.ints_attr("axes"));
+}
 
 Operands squeezed(const Context& c) { return {squeeze(c.input(0), {.axes = axes_of(c)})}; }
 
@@ -168,7 +172,7 @@ Operands triangular(const Context& c) {
   const Value x = c.input(0);
   const int64_t diagonal = c.has_input(1) ? c.constant(1).integer(0) : 0;
   return {c.bool_attr("upper", true) ? triu(x, {.diagonal = diagonal})
-                                : tril(x, {.diagonal = diagonal})};
+                                     : tril(x, {.diagonal = diagonal})};
 }
 
 /// Rearranges [N, C b b, H, W] to [N, C, H b, W b]. Dimension 1 is laid out as [b, b, C] in mode

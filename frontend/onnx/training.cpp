@@ -16,7 +16,8 @@ using Update = std::function<Values(Value x, Value g, const Values& states)>;
 
 Operands updated(const Context& c, size_t states, const Update& update) {
   const size_t kinds = states + 2, tensors = (c.num_inputs() - 2) / kinds;
-  if (c.num_inputs() != 2 + tensors * kinds) c.fail_unsupported("inputs do not fit " + std::to_string(kinds));
+  if (c.num_inputs() != 2 + tensors * kinds)
+    c.fail_unsupported("inputs do not fit " + std::to_string(kinds));
   Operands outputs(tensors * (states + 1));
   for (size_t i = 0; i < tensors; ++i) {
     const Value x = c.input(2 + i), gradient = c.input(2 + tensors + i);
@@ -32,7 +33,9 @@ Operands updated(const Context& c, size_t states, const Update& update) {
 /// The learning rate R as a scalar of x's dtype.
 Value rate(const Context& c, Value x) { return cast(reshape(c.input(0), Shape{}), x.dtype()); }
 
-Value update_count(const Context& c, Value x) { return cast(reshape(c.input(1), Shape{}), x.dtype()); }
+Value update_count(const Context& c, Value x) {
+  return cast(reshape(c.input(1), Shape{}), x.dtype());
+}
 
 Operands adagrad(const Context& c) {
   return updated(c, 1, [&](Value x, Value g, const Values& states) {

@@ -16,7 +16,8 @@ using List = std::vector<int64_t>;
 /// Unsupported unless x has 1 to 3 spatial dimensions.
 std::string spatial_op(const Context& c, const std::string& op, Value x) {
   const int64_t dims = x.shape().rank() - 2;
-  if (dims < 1 || dims > 3) c.fail_unsupported(x.type().str() + " has not 1 to 3 spatial dimensions");
+  if (dims < 1 || dims > 3)
+    c.fail_unsupported(x.type().str() + " has not 1 to 3 spatial dimensions");
   return op + std::to_string(dims) + "d";
 }
 
@@ -173,12 +174,13 @@ Operands lp_pooled(const Context& c) {
 /// Col2Im, like torch.nn.functional.fold: adds columns to the image windows that they represent.
 Operands folded(const Context& c) {
   const List image = c.constant_integers(1), block = c.constant_integers(2);
-  if (image.size() != 2) c.fail_unsupported(std::to_string(image.size()) + " spatial dimensions, not 2");
+  if (image.size() != 2)
+    c.fail_unsupported(std::to_string(image.size()) + " spatial dimensions, not 2");
   return {fold(c.input(0), {.output = Ints(image),
-                         .kernel = Ints(block),
-                         .stride = Ints(c.ints_attr("strides", {1, 1})),
-                         .padding = Ints(c.ints_attr("pads", {0, 0, 0, 0})),
-                         .dilation = Ints(c.ints_attr("dilations", {1, 1}))})};
+                            .kernel = Ints(block),
+                            .stride = Ints(c.ints_attr("strides", {1, 1})),
+                            .padding = Ints(c.ints_attr("pads", {0, 0, 0, 0})),
+                            .dilation = Ints(c.ints_attr("dilations", {1, 1}))})};
 }
 
 Ints spatial_axes(Value x) {

@@ -45,8 +45,8 @@ void check_position(const ReaderPosition& position);
 [[noreturn]] void fail_no_full_batch(const ReaderOptions& options, int64_t samples);
 /// Returns this rank's shard of a global batch of `global_batch_size` samples. Each column is a
 /// view of a buffer, starting at row `from`.
-Batch batch_view(const SampleData& data, std::vector<Tensor>& buffers, int64_t global_batch_size, int64_t from,
-                 const ReaderOptions& options);
+Batch batch_view(const SampleData& data, std::vector<Tensor>& buffers, int64_t global_batch_size,
+                 int64_t from, const ReaderOptions& options);
 /// Returns a dataset with the columns `buffers`, which are named as in `data`.
 Dataset dataset_of(const SampleData& data, std::vector<Tensor> buffers);
 

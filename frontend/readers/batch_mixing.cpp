@@ -89,7 +89,8 @@ class MixedSource : public ForwardedSource, public BatchTransform {
   const std::vector<Column>& columns() const override { return columns_; }
   const BatchTransform* batch_transform() const override { return this; }
 
-  void read(int64_t sample, const AugmentationSeed& seed, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed& seed,
+            std::span<std::byte* const> to) const override {
     std::vector<std::byte*> inner_to(to.begin(), to.end());
     int64_t label = -1;
     if (to[label_] != nullptr) inner_to[label_] = reinterpret_cast<std::byte*>(&label);

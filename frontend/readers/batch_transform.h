@@ -16,8 +16,8 @@ class BatchTransform {
   /// before row 1 in the global batch, and does not change. Skips null columns. `first`: position
   /// in the epoch of the global batch's first sample. It determines the random choices, so all
   /// ranks make the same ones.
-  virtual void apply(std::span<std::byte* const> columns, int64_t rows, const AugmentationSeed& seed,
-                     int64_t first) const = 0;
+  virtual void apply(std::span<std::byte* const> columns, int64_t rows,
+                     const AugmentationSeed& seed, int64_t first) const = 0;
 };
 
 }  // namespace fluid

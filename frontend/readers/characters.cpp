@@ -59,7 +59,9 @@ std::string end_character(const DataArgs& args) {
 class CharacterReader {
  public:
   CharacterReader(const ColumnTableContext& context, bool documents)
-      : context_(context), args_(context.args()), table_(context.initial_table({"characters", "unknown"})) {
+      : context_(context),
+        args_(context.args()),
+        table_(context.initial_table({"characters", "unknown"})) {
     if (documents) end_ = end_character(args_);
     if (context_.given() == nullptr) table_.classes[kCharacterColumn] = learned_vocabulary();
     const auto vocabulary = table_.classes.find(kCharacterColumn);

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "frontend/readers/column_table.h"
-#include "frontend/readers/symbols.h"
 #include "frontend/readers/column_table_context.h"
+#include "frontend/readers/symbols.h"
 
 namespace fluid {
 

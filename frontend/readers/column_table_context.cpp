@@ -43,7 +43,8 @@ const std::vector<std::string>& ColumnTableContext::options() {
   return names;
 }
 
-ColumnTableContext::ColumnTableContext(const DataArgs& args, const std::string& kind, bool has_splits)
+ColumnTableContext::ColumnTableContext(const DataArgs& args, const std::string& kind,
+                                       bool has_splits)
     : kind_(kind),
       given_(table_given_to(args, kind, has_splits)),
       spec_(args),
@@ -71,9 +72,9 @@ ColumnTablePtr ColumnTableContext::finish_table(ColumnTable table) const {
   return std::make_shared<const ColumnTable>(std::move(table));
 }
 
-std::vector<int64_t> ColumnTableContext::ids_of(const std::vector<std::string>& values,
-                                      const std::string& column, const ColumnTable& table,
-                                      const std::function<std::string(size_t)>& subject) const {
+std::vector<int64_t> ColumnTableContext::ids_of(
+    const std::vector<std::string>& values, const std::string& column, const ColumnTable& table,
+    const std::function<std::string(size_t)>& subject) const {
   const auto classes = table.classes.find(column);
   if (classes == table.classes.end()) fail_without_column(column);
   const std::vector<std::string>& names = classes->second;

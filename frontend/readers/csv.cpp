@@ -11,11 +11,11 @@
 #include "frontend/files/gz.h"
 #include "frontend/files/line_reader.h"
 #include "frontend/files/temporary_file.h"
+#include "frontend/readers/column_table_context.h"
 #include "frontend/readers/csv_columns.h"
 #include "frontend/readers/excerpt.h"
 #include "frontend/readers/kind.h"
 #include "frontend/readers/row_table.h"
-#include "frontend/readers/column_table_context.h"
 #include "frontend/tokenizers/unicode.h"
 #include "ir/error.h"
 #include "ir/number.h"
@@ -49,7 +49,8 @@ MissingRule missing_rule(const ColumnTableContext& context) {
   const DataArgs& args = context.args();
   const std::string text = args.get_string("missing", "error");
   if (text == "error") return {};
-  if (text == "drop" && context.option_is_from_table("missing")) return {MissingRule::kDroppedInTraining};
+  if (text == "drop" && context.option_is_from_table("missing"))
+    return {MissingRule::kDroppedInTraining};
   if (text == "drop") return {MissingRule::kDropRow};
   if (text == "mean") return {MissingRule::kMean};
   const std::optional<float> number = parse_number<float>(text);
@@ -278,7 +279,8 @@ class TableReader {
   /// Returns a predicate for training rows. It must be called for each row, in order.
   std::function<bool(const std::byte*)> training_rows() const {
     if (!columns_.split) {
-      return [splits = context_.split().splits(data_.samples), row = size_t{0}](const std::byte*) mutable {
+      return [splits = context_.split().splits(data_.samples),
+              row = size_t{0}](const std::byte*) mutable {
         return splits.empty() || splits[row++] == Split::train;
       };
     }

@@ -50,7 +50,8 @@ std::string Dataset::location(int64_t sample) const {
                        : first_line > 0 ? first_line + source_index(sample)
                                         : 0;
   if (line > 0) return ir::file_and_line(source, line);
-  return "sample " + std::to_string(source_index(sample)) + (source.empty() ? "" : " of '" + source + "'");
+  return "sample " + std::to_string(source_index(sample)) +
+         (source.empty() ? "" : " of '" + source + "'");
 }
 
 std::string Dataset::find_location(const std::string& name, int64_t value) const {

@@ -14,8 +14,8 @@ namespace fluid {
 
 /// Treatment of a record that cannot be read, for example a damaged image.
 enum class BadRecords {
-  stop,       ///< throws the UserError
-  skip,       ///< replaces the record by the next sample: for training
+  stop,  ///< throws the UserError
+  skip,  ///< replaces the record by the next sample: for training
   drop,  ///< drops the record from its batch: for evaluation and prediction
 };
 
@@ -39,7 +39,8 @@ struct Dataset {
   std::string source = {};         ///< file or data SPEC of the samples
   std::vector<int64_t> rows = {};  ///< index of each sample in `source`; empty: 0, 1, 2...
   int64_t first_line = 0;  ///< line number of row 0 if row i is on line first_line + i; else 0
-  std::vector<int64_t> lines = {};  ///< line number of each sample; empty: first_line + source_index(i)
+  std::vector<int64_t> lines =
+      {};  ///< line number of each sample; empty: first_line + source_index(i)
   /// Column -> class names for its integer labels.
   std::map<std::string, std::vector<std::string>> classes = {};
   ColumnTablePtr table = nullptr;  ///< table that the reader learned or applied; null: none
@@ -47,7 +48,7 @@ struct Dataset {
 
   int64_t samples() const;                          ///< number of samples
   const Tensor* find(std::string_view name) const;  ///< returns null if there is no such column
-  int64_t bytes() const;              ///< total size in bytes of `columns`, `rows` and `lines`
+  int64_t bytes() const;  ///< total size in bytes of `columns`, `rows` and `lines`
   int64_t source_index(int64_t sample) const;  ///< index of `sample` in `source`
   /// Returns text that locates a sample: "t.csv:7", or "sample 6 of 'digits'" if `source`
   /// has no lines.

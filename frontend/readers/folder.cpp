@@ -6,9 +6,9 @@
 
 #include "frontend/files/byte_source.h"
 #include "frontend/images/decode.h"
+#include "frontend/readers/column_table_context.h"
 #include "frontend/readers/image_files.h"
 #include "frontend/readers/kind.h"
-#include "frontend/readers/column_table_context.h"
 #include "ir/error.h"
 
 namespace fluid {

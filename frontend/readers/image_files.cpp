@@ -28,9 +28,12 @@ void ImageFiles::set_image_type() {
   columns_[0].shape = {first.channels, first.height, first.width};
 }
 
-Image ImageFiles::image(int64_t sample, size_t, const AugmentationSeed&) const { return decode(sample); }
+Image ImageFiles::image(int64_t sample, size_t, const AugmentationSeed&) const {
+  return decode(sample);
+}
 
-void ImageFiles::read(int64_t sample, const AugmentationSeed&, std::span<std::byte* const> to) const {
+void ImageFiles::read(int64_t sample, const AugmentationSeed&,
+                      std::span<std::byte* const> to) const {
   if (to[1] != nullptr) {
     const int64_t value = label(sample);
     std::memcpy(to[1], &value, sizeof value);

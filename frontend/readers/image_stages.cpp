@@ -69,7 +69,8 @@ class AugmentedSource : public ForwardedSource {
 
   const std::vector<Column>& columns() const override { return columns_; }
 
-  void read(int64_t sample, const AugmentationSeed& seed, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed& seed,
+            std::span<std::byte* const> to) const override {
     std::vector<std::byte*> others(to.begin(), to.end());
     others[image_column_] = nullptr;
     inner_->read(sample, seed, others);

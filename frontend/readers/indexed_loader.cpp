@@ -133,9 +133,11 @@ class IndexedLoader : public BatchLoader {
 
   std::vector<int64_t> batch_sizes() const override {
     std::vector<int64_t> sizes;
-    for (const int64_t global_batch_size : {batch_, last_batch_, options_.drop_last ? 0 : seek_remainder_}) {
+    for (const int64_t global_batch_size :
+         {batch_, last_batch_, options_.drop_last ? 0 : seek_remainder_}) {
       const int64_t size = shard_of(global_batch_size).size;
-      if (global_batch_size > 0 && std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
+      if (global_batch_size > 0 && std::ranges::find(sizes, size) == sizes.end())
+        sizes.push_back(size);
     }
     return sizes;
   }
@@ -190,7 +192,7 @@ class IndexedLoader : public BatchLoader {
     std::map<int64_t, Batch> views;  // size of the global batch -> view of `columns`
     Batch rest;                      // result of drop_replaced()
     int64_t epoch = 0, at = 0;       // start of the global batch: epoch, position in the epoch
-    int64_t global_batch_size = 0;               // size of the global batch
+    int64_t global_batch_size = 0;   // size of the global batch
     RankShard shard;                 // shard of this rank
     int64_t rows = 0;                // number of rows to read
     int64_t claimed = 0, done = 0;   // numbers of rows that workers have claimed and finished
@@ -247,7 +249,8 @@ class IndexedLoader : public BatchLoader {
   /// Creates the view of a global batch of `global_batch_size` samples in advance, so that next()
   /// does not allocate. `from`: first row of the view.
   void add_view(Slot& slot, int64_t global_batch_size, int64_t from) const {
-    slot.views[global_batch_size] = batch_view(*source_, slot.columns, global_batch_size, from, options_);
+    slot.views[global_batch_size] =
+        batch_view(*source_, slot.columns, global_batch_size, from, options_);
   }
 
   static size_t order_index(int64_t epoch) { return static_cast<size_t>(epoch) % kBatchSlots; }
@@ -321,7 +324,9 @@ class IndexedLoader : public BatchLoader {
     source_->batch_transform()->apply(to, slot.shard.size, augmentation_seed(slot), slot.at);
   }
 
-  AugmentationSeed augmentation_seed(const Slot& slot) const { return {options_.shuffle_seed.value_or(0), slot.epoch}; }
+  AugmentationSeed augmentation_seed(const Slot& slot) const {
+    return {options_.shuffle_seed.value_or(0), slot.epoch};
+  }
 
   /// Returns the position in the epoch of a row of `slot`.
   int64_t position_of(const Slot& slot, int64_t row) const {

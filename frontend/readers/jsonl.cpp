@@ -10,9 +10,9 @@
 #include "frontend/files/gz.h"
 #include "frontend/files/line_reader.h"
 #include "frontend/files/temporary_file.h"
+#include "frontend/readers/column_table_context.h"
 #include "frontend/readers/kind.h"
 #include "frontend/readers/row_table.h"
-#include "frontend/readers/column_table_context.h"
 #include "ir/error.h"
 #include "ir/text.h"
 
@@ -52,7 +52,10 @@ struct LineValue {
 class JsonLines {
  public:
   JsonLines(const ColumnTableContext& context, LineReader lines)
-      : context_(context), args_(context.args()), lines_(std::move(lines)), rows_(args_.memory_limit()) {}
+      : context_(context),
+        args_(context.args()),
+        lines_(std::move(lines)),
+        rows_(args_.memory_limit()) {}
 
   SampleSourcePtr read() {
     for (std::string_view line; lines_.next(line);) {
@@ -249,8 +252,9 @@ class JsonLines {
 
 SampleSourcePtr open_jsonl(const DataArgs& args) {
   const ColumnTableContext context(args, kJsonlKind);
-  return JsonLines(context, {open_gz_or_plain(args.path(), std::min(kMaxLoadedBytes, args.memory_limit())),
-                         args.path()})
+  return JsonLines(context,
+                   {open_gz_or_plain(args.path(), std::min(kMaxLoadedBytes, args.memory_limit())),
+                    args.path()})
       .read();
 }
 

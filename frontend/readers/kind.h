@@ -84,7 +84,7 @@ struct DataKind {
   /// Option `val` sets the fraction of rows to hold out for validation, and option `seed` selects
   /// them. If the format has splits (option `split`), the rows are held out of its training split.
   bool splits_rows = false;
-  bool has_table = false;               ///< sources of this kind have a SampleData::table()
+  bool has_table = false;                 ///< sources of this kind have a SampleData::table()
   std::vector<std::string> options = {};  ///< options besides those common to all kinds
   std::function<SampleSourcePtr(const DataArgs&)> open;  ///< opens the data
   /// Opens the data as a stream, if option `stream` is set; null: the kind has no such option.

@@ -35,8 +35,8 @@ void fail_no_full_batch(const ReaderOptions& options, int64_t samples) {
                   " samples, and the smaller last batch is dropped");
 }
 
-Batch batch_view(const SampleData& data, std::vector<Tensor>& buffers, int64_t global_batch_size, int64_t from,
-                 const ReaderOptions& options) {
+Batch batch_view(const SampleData& data, std::vector<Tensor>& buffers, int64_t global_batch_size,
+                 int64_t from, const ReaderOptions& options) {
   const RankShard shard = shard_of(global_batch_size, options.rank, options.world);
   Batch batch;
   batch.size = shard.size;

@@ -178,8 +178,8 @@ std::vector<Split> RowSplit::splits(int64_t rows) const {
 }
 
 std::vector<Split> RowSplit::splits(const std::string& column,
-                                   const std::vector<std::string>& values,
-                                   const std::function<std::string(size_t)>& location) const {
+                                    const std::vector<std::string>& values,
+                                    const std::function<std::string(size_t)>& location) const {
   const std::string text = column_text();
   std::vector<Split> splits;
   if (text != column) {
@@ -236,7 +236,8 @@ SplitSource split_rows(SampleSourcePtr data, const DataArgs& args, bool has_spli
     const ColumnValues values = column_values(*data, at, args);
     const std::vector<Split> split_of_distinct = split.splits(
         column, values.distinct, [&](size_t i) { return data->location(values.first_samples[i]); });
-    for (const int32_t value : values.of_sample) splits.push_back(split_of_distinct[static_cast<size_t>(value)]);
+    for (const int32_t value : values.of_sample)
+      splits.push_back(split_of_distinct[static_cast<size_t>(value)]);
     std::vector<ColumnSelection> kept;
     for (size_t c = 0; c < names.size(); ++c) {
       if (c != at) kept.push_back({c, names[c]});

@@ -44,7 +44,7 @@ class RowSplit {
   /// for messages. Throws UserError for a value that is not a split name, and if no row has the
   /// VALUE of split=COLUMN:VALUE.
   std::vector<Split> splits(const std::string& column, const std::vector<std::string>& values,
-                           const std::function<std::string(size_t)>& location) const;
+                            const std::function<std::string(size_t)>& location) const;
 
   /// Whether the data is opened for training.
   bool trains() const { return trains_; }

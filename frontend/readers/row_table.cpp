@@ -31,7 +31,8 @@ class RowTableSource : public SampleSource {
   }
   int64_t samples() const override { return table_.samples; }
   const std::vector<Column>& columns() const override { return columns_; }
-  void read(int64_t sample, const AugmentationSeed&, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed&,
+            std::span<std::byte* const> to) const override {
     thread_local std::vector<std::byte> row;
     row.resize(static_cast<size_t>(table_.row_bytes));
     table_.rows->read(sample * table_.row_bytes, row);

@@ -17,7 +17,8 @@ std::string Column::str() const {
 
 std::string SampleData::location(int64_t sample) const {
   const std::string source = name();
-  return "sample " + std::to_string(source_index(sample)) + (source.empty() ? "" : " of '" + source + "'");
+  return "sample " + std::to_string(source_index(sample)) +
+         (source.empty() ? "" : " of '" + source + "'");
 }
 
 std::string SampleData::find_location(const std::string&, int64_t) const { return ""; }

@@ -11,11 +11,13 @@ namespace fluid {
 namespace {
 
 /// Returns the table of `source` with its feeds renamed by `kept`.
-ColumnTablePtr with_renamed_feeds(const SampleSource& source, const std::vector<ColumnSelection>& kept) {
+ColumnTablePtr with_renamed_feeds(const SampleSource& source,
+                                  const std::vector<ColumnSelection>& kept) {
   const ColumnTablePtr table = source.table();
   if (table == nullptr) return nullptr;
   ColumnTable renamed = *table;
-  for (const ColumnSelection& column : kept) renamed.feeds.erase(source.columns()[column.index].name);
+  for (const ColumnSelection& column : kept)
+    renamed.feeds.erase(source.columns()[column.index].name);
   for (const ColumnSelection& column : kept) {
     const auto feed = table->feeds.find(source.columns()[column.index].name);
     if (feed != table->feeds.end()) renamed.feeds[column.name] = feed->second;
@@ -43,7 +45,8 @@ class DatasetSource : public SampleSource {
 
   int64_t samples() const override { return data_.samples(); }
   const std::vector<Column>& columns() const override { return columns_; }
-  void read(int64_t sample, const AugmentationSeed&, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed&,
+            std::span<std::byte* const> to) const override {
     for (size_t c = 0; c < to.size(); ++c) {
       if (to[c] == nullptr || bytes_[c] == 0) continue;
       const auto* from = static_cast<const std::byte*>(data_.columns[c].second.data());
@@ -77,13 +80,16 @@ class SelectedSource : public ForwardedSource {
   SelectedSource(SampleSourcePtr inner, std::vector<int64_t> samples)
       : ForwardedSource(std::move(inner)), samples_(std::move(samples)) {}
   int64_t samples() const override { return static_cast<int64_t>(samples_.size()); }
-  void read(int64_t sample, const AugmentationSeed& seed, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed& seed,
+            std::span<std::byte* const> to) const override {
     inner_->read(inner_sample(sample), seed, to);
   }
   Image image(int64_t sample, size_t column, const AugmentationSeed& seed) const override {
     return inner_->image(inner_sample(sample), column, seed);
   }
-  int64_t source_index(int64_t sample) const override { return inner_->source_index(inner_sample(sample)); }
+  int64_t source_index(int64_t sample) const override {
+    return inner_->source_index(inner_sample(sample));
+  }
   std::string location(int64_t sample) const override {
     return inner_->location(inner_sample(sample));
   }
@@ -100,7 +106,8 @@ class FirstSource : public ForwardedSource {
  public:
   FirstSource(SampleSourcePtr inner, int64_t n) : ForwardedSource(std::move(inner)), n_(n) {}
   int64_t samples() const override { return n_; }
-  void read(int64_t sample, const AugmentationSeed& seed, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed& seed,
+            std::span<std::byte* const> to) const override {
     inner_->read(sample, seed, to);
   }
   Image image(int64_t sample, size_t column, const AugmentationSeed& seed) const override {
@@ -124,7 +131,8 @@ class ColumnsSource : public ForwardedSource, public BatchTransform {
   }
   ColumnTablePtr table() const override { return table_; }
   const std::vector<Column>& columns() const override { return columns_; }
-  void read(int64_t sample, const AugmentationSeed& seed, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed& seed,
+            std::span<std::byte* const> to) const override {
     inner_->read(sample, seed, all_columns(to));
   }
   Image image(int64_t sample, size_t column, const AugmentationSeed& seed) const override {

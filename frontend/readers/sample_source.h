@@ -21,7 +21,8 @@ class SampleSource : public SampleData {
   /// Writes the columns of sample `sample` to the buffers `to`, one per column, each of
   /// Column::bytes(). Skips a column whose buffer is null. Throws UserError, which names the file
   /// and the record, if the sample cannot be read.
-  virtual void read(int64_t sample, const AugmentationSeed& seed, std::span<std::byte* const> to) const = 0;
+  virtual void read(int64_t sample, const AugmentationSeed& seed,
+                    std::span<std::byte* const> to) const = 0;
   /// Returns the image in column `column`, a u8 column of shape [channels, height, width]. The
   /// image may have another height and width than the column.
   virtual Image image(int64_t sample, size_t column, const AugmentationSeed& seed) const;

@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "frontend/files/temporary_file.h"
+#include "frontend/readers/column_table_context.h"
 #include "frontend/readers/row_split.h"
 #include "frontend/readers/spec_guess.h"
 #include "frontend/readers/stage_spec.h"
-#include "frontend/readers/column_table_context.h"
 #include "ir/error.h"
 #include "ir/number.h"
 

@@ -14,10 +14,10 @@
 #include "frontend/files/gz.h"
 #include "frontend/files/temporary_file.h"
 #include "frontend/readers/characters.h"
+#include "frontend/readers/column_table_context.h"
 #include "frontend/readers/documents.h"
 #include "frontend/readers/kind.h"
 #include "frontend/readers/symbols.h"
-#include "frontend/readers/column_table_context.h"
 #include "frontend/readers/token_file.h"
 #include "frontend/tokenizers/bpe.h"
 #include "ir/atomic_file.h"
@@ -49,7 +49,8 @@ class Windows : public SampleSource {
   }
   int64_t samples() const override { return (symbols_.size() - 1 - length_) / stride_ + 1; }
   const std::vector<Column>& columns() const override { return columns_; }
-  void read(int64_t sample, const AugmentationSeed&, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed&,
+            std::span<std::byte* const> to) const override {
     std::vector<Symbol> window(static_cast<size_t>(length_ + 1));
     symbols_.read(sample * stride_, window);
     for (int64_t c = 0; c < 2; ++c) {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "ops/nn/pool.h"
 #include "ops/nn/argmax_indices.h"
+#include "ops/nn/pool.h"
 
 namespace fluid {
 namespace {
@@ -44,7 +44,7 @@ Values max_pool_second_grad(const GradCtx& c) {
     const WindowAxis& w = windows[i];
     axes.push_back(
         {.begin = scaled_arange(ddx, position.shape()[i + 2].size, static_cast<double>(w.stride),
-                                 static_cast<double>(-w.before)),
+                                static_cast<double>(-w.before)),
          .taps = w.kernel,
          .dilation = w.dilation,
          .padded = w.before > 0});

@@ -170,7 +170,9 @@ Work byte_model(int64_t batch, int64_t length, int steps, const Network& network
 
 Work char_gpt_b4() {
   const CharGptConfig config;
-  const auto network = [&](fl::Program& net, fl::Value text) { return char_gpt(net, text, config); };
+  const auto network = [&](fl::Program& net, fl::Value text) {
+    return char_gpt(net, text, config);
+  };
   return byte_model(4, config.length, 3, network, fl::AdamW{.lr = 1e-3});
 }
 

@@ -224,7 +224,7 @@ TEST(Emission, RejectsWhatIsNotKernelIr) {
   expect_error({store(1, Expr::index(0), Expr::constant(f32, 1))});            // no such buffer
   expect_error({vector({vector({store(0, i, Expr::constant(f32, 1))}, 1)})});  // nested
   expect_error({store(0, Expr::index(0), named(ScalarOp::let, f32, 5))});      // no such name
-  expect_error({kir::Stmt{kir::Accumulator{1, f32, Combine::sum, {}, false}},          // not of lanes
+  expect_error({kir::Stmt{kir::Accumulator{1, f32, Combine::sum, {}, false}},  // not of lanes
                 vector({kir::Stmt{kir::Accumulate{1, {}, Expr::constant(f32, 1), {}}}})});
   expect_error({kir::Stmt{kir::Accumulator{1, f64, Combine::sum, {}, false}},  // another dtype
                 kir::Stmt{kir::Accumulate{1, {}, Expr::constant(f32, 1), {}}}});

@@ -170,7 +170,8 @@ TEST(Gpu, ThreadsWaitForWhatOthersWrite) {
       GpuEmulator().run({&kernel, 1}, buffers, 1, 1, backwards);
       for (int64_t i = 0; i < kElements; ++i) ASSERT_EQ(y.at(i), x.at(kElements - 1 - i));
       const std::string ptx = compile_ptx({&kernel, 1}, "sm_80").ptx;
-      EXPECT_NE(ptx.find(thread_group_size > 32 ? "bar.sync" : "bar.warp.sync"), std::string::npos) << ptx;
+      EXPECT_NE(ptx.find(thread_group_size > 32 ? "bar.sync" : "bar.warp.sync"), std::string::npos)
+          << ptx;
     }
   }
 }
@@ -234,7 +235,8 @@ TEST(Gpu, ThreadGroupsCombineInEverySize) {
       GpuEmulator().run({&kernel, 1}, buffers, 1);
       EXPECT_EQ(y.at(0), sum) << thread_group_size << " x " << width;
       EXPECT_EQ(z.at(0), 15) << thread_group_size << " x " << width;
-      EXPECT_EQ(at.at(0), 30) << thread_group_size << " x " << width;  // 30 * 37 = 1110 = 10 * 101 + 100
+      EXPECT_EQ(at.at(0), 30) << thread_group_size << " x "
+                              << width;  // 30 * 37 = 1110 = 10 * 101 + 100
     }
   }
 }

@@ -117,11 +117,11 @@ TEST(Models, DlrmFollowsPyTorch) {
   constexpr int64_t kNumbers = 3, kCategories = 4;
   Program net("dlrm");
   const DlrmConfig config{.numbers = kNumbers,
-                      .categories = kCategories,
-                      .rows = 10,
-                      .width = 4,
-                      .bottom = {8},
-                      .top = {8, 8}};
+                          .categories = kCategories,
+                          .rows = 10,
+                          .width = 4,
+                          .bottom = {8},
+                          .top = {8, 8}};
   minimize(record_dlrm(net, config), SGD{.lr = 0.1});
   expect_losses("dlrm", net, {}, [](uint64_t step) {
     const Tensor numbers = floats(600 + step, {kSamples, kNumbers}, 8);

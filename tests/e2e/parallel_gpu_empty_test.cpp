@@ -13,7 +13,7 @@ namespace {
 
 using testing::Ranks;
 using testing::Seen;
-using testing::trained_parameters;
+using testing::trained_by;
 
 constexpr const char* kLibrary = FLUID_BINARY_DIR "/gpu_libraries/stand_in.so";
 
@@ -36,8 +36,8 @@ class EmptyGpuRank : public ::testing::Test {
       SCOPED_TRACE(ranks);
       constexpr int64_t kSteps = 4;
       const int64_t samples = 2 * testing::kWhole + ranks - 1;
-      const Seen expected = trained_parameters(ranks, net, options, kSteps, samples);
-      const Seen seen = trained_parameters(ranks, net, options, kSteps, samples, cuda);
+      const Seen expected = trained_by(ranks, net, options, kSteps, samples);
+      const Seen seen = trained_by(ranks, net, options, kSteps, samples, cuda);
       testing::expect_near(seen.figures, expected.figures, tolerance);
       ASSERT_EQ(seen.parameters.size(), expected.parameters.size());
       for (size_t i = 0; i < seen.parameters.size(); ++i) {

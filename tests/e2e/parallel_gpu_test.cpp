@@ -20,7 +20,7 @@ namespace {
 using testing::expect_near;
 using testing::parallel_program;
 using testing::Seen;
-using testing::trained_parameters;
+using testing::trained_by;
 
 class GpuParallel : public GpuProgramsTest {
  protected:
@@ -368,8 +368,8 @@ class GpuRanks : public testing::GpuRanksTest {
   static void expect_as_on_the_cpu(const Program& net, const ExecutorOptions& options,
                                    double tolerance) {
     constexpr int kSteps = 3;
-    const Seen expected = trained_parameters(2, net, options, kSteps);
-    const Seen seen = trained_parameters(2, net, options, kSteps, testing::kSamples, cuda);
+    const Seen expected = trained_by(2, net, options, kSteps);
+    const Seen seen = trained_by(2, net, options, kSteps, testing::kSamples, cuda);
     expect_near(seen.figures, expected.figures, tolerance);
     ASSERT_EQ(seen.parameters.size(), expected.parameters.size());
     for (size_t i = 0; i < seen.parameters.size(); ++i) {
@@ -457,7 +457,8 @@ TEST_F(GpuRanks, ComputeAllSizesAsWhoPreparesThemFirst) {
             wide_program(), cuda(world.rank),
             {.batch = 32, .threads = 1, .cache_dir = cache, .distributed = {.world = world}});
         const auto run = [&](int64_t n) {
-          Batch batch{.size = n, .columns = {{"x", Tensor(f32, {n, 64})}}, .global_batch_size = 2 * n};
+          Batch batch{
+              .size = n, .columns = {{"x", Tensor(f32, {n, 64})}}, .global_batch_size = 2 * n};
           exe.run(batch).wait();
           return exe.snapshot().tuning_record.size();
         };
@@ -509,9 +510,9 @@ TEST_F(GpuRanks, KeepWhatAnotherDecidesLater) {
 /// From a loss scale that overflows: as many steps are skipped, on all ranks.
 TEST_F(GpuRanks, SkipStepsTogether) {
   const AmpOptions amp{.dtype = f16, .loss_scale = {.initial = 16777216}};
-  const Seen expected = trained_parameters(2, parallel_program(), {.precision = {.amp = amp}}, 3);
+  const Seen expected = trained_by(2, parallel_program(), {.precision = {.amp = amp}}, 3);
   const Seen seen =
-      trained_parameters(2, parallel_program(), {.precision = {.amp = amp}}, 3, testing::kSamples, cuda);
+      trained_by(2, parallel_program(), {.precision = {.amp = amp}}, 3, testing::kSamples, cuda);
   ASSERT_EQ(seen.parameters.size(), expected.parameters.size());
   const size_t skipped = seen.parameters.size() - 1;
   EXPECT_GT(seen.parameters[skipped], 0);

@@ -132,7 +132,7 @@ TEST(Allocation, CheckedStepsAllocateNothing) {
             0);
 }
 
-Program trained_parameters(Program net) {
+Program trained_by(Program net) {
   minimize(net.ir().main().outputs[0].value, Adam{.lr = 0.001});
   return net;
 }
@@ -161,8 +161,8 @@ class NetworkSteps {
 
 std::vector<Program> networks() {
   std::vector<Program> nets;
-  nets.push_back(trained_parameters(mnist_fluid_program()));
-  nets.push_back(trained_parameters(mnist_cnn_program()));
+  nets.push_back(trained_by(mnist_fluid_program()));
+  nets.push_back(trained_by(mnist_cnn_program()));
   nets.emplace_back(testing::conv_net({.size = 28}));  // with dropout
   return nets;
 }
@@ -176,7 +176,7 @@ TEST(Allocation, StepsOfGeneratedKernelsAllocateNothing) {
 }
 
 TEST(Allocation, StepsInMicroBatchesAllocateNothing) {
-  NetworkSteps steps(trained_parameters(mnist_fluid_program()), false, 2, 3);
+  NetworkSteps steps(trained_by(mnist_fluid_program()), false, 2, 3);
   EXPECT_EQ(allocations_during([&] { steps.run(100); }), 0);
   EXPECT_GT(steps.loss(), 0);
 }
@@ -197,7 +197,7 @@ int64_t resident_bytes() {
 }
 
 TEST(Allocation, AThousandStepsLeaveTheResidentMemoryAsItIs) {
-  NetworkSteps steps(trained_parameters(mnist_cnn_program()), true, 1);
+  NetworkSteps steps(trained_by(mnist_cnn_program()), true, 1);
   steps.run(100);
   const int64_t before = resident_bytes();
   steps.run(1000);

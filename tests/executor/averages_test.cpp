@@ -121,7 +121,7 @@ TEST(Averages, AreTheSameOnRanksWithShardedState) {
   ExecutorOptions options{.precision = {.dtype = f64}};
   const std::vector<double> one = testing::trained(net, options, 3).parameters;
   options.distributed.zero = 1;
-  const std::vector<double> three = testing::trained_parameters(3, net, options, 3).parameters;
+  const std::vector<double> three = testing::trained_by(3, net, options, 3).parameters;
   testing::expect_near(three, one, 1e-9);
 }
 

@@ -25,7 +25,7 @@ using testing::seen_in;
 using testing::shard_of_batch;
 using testing::text_of;
 using testing::trained;
-using testing::trained_parameters;
+using testing::trained_by;
 
 /// How ranks divide their work, and the samples of an epoch of which they have unequal shares.
 struct Way {
@@ -59,7 +59,7 @@ class DataParallelFigures : public ::testing::TestWithParam<int> {
       options.distributed.sync_bn = sync_bn;
       const Seen one =
           trained(net, {.cache_dir = cache_.path(), .precision = {.dtype = f64}}, 50, way.samples);
-      const Seen all = trained_parameters(ranks(), net, options, 50, way.samples);
+      const Seen all = trained_by(ranks(), net, options, 50, way.samples);
       expect_near(all.figures, one.figures, 1e-9);
       expect_near(all.parameters, one.parameters, 1e-9);  // and running statistics
     }
@@ -130,7 +130,7 @@ TEST_P(DataParallelFigures, FollowInF32) {
   const std::vector<double> one = trained(net, {}, 10).figures;
   for (const Way& way : {Way{}, Way{.micro_batches = 2}, Way{.zero = 1}}) {
     SCOPED_TRACE(::testing::PrintToString(way));
-    expect_near(trained_parameters(ranks(), net, options_with(way), 10).figures, one, 1e-5);
+    expect_near(trained_by(ranks(), net, options_with(way), 10).figures, one, 1e-5);
   }
 }
 
@@ -142,11 +142,11 @@ TEST_P(DataParallelFigures, FollowInHalf) {
       ExecutorOptions options = options_with({});
       options.precision.amp = AmpOptions{.dtype = dtype, .level = level};
       const std::vector<double> one = trained(net, options, 10).figures;
-      expect_near(trained_parameters(ranks(), net, options, 10).figures, one, 0.02);
+      expect_near(trained_by(ranks(), net, options, 10).figures, one, 0.02);
       if (level == AmpLevel::o1) continue;
       options.distributed.buckets.dtype = dtype;
       options.distributed.zero = 1;
-      expect_near(trained_parameters(ranks(), net, options, 10).figures, one, 0.02);
+      expect_near(trained_by(ranks(), net, options, 10).figures, one, 0.02);
     }
   }
 }
@@ -159,7 +159,7 @@ TEST_P(DataParallelFigures, AreSafeInSmallBuckets) {
     options.precision.dtype = f64;
     options.debug.verify_plan = true;
     options.distributed.buckets = {.first_bytes = 8, .bytes = 100};
-    const Seen all = trained_parameters(ranks(), net, options, 10);
+    const Seen all = trained_by(ranks(), net, options, 10);
     expect_near(all.figures, one.figures, 1e-9);
     expect_near(all.parameters, one.parameters, 1e-9);
   }
@@ -174,7 +174,7 @@ TEST_P(DataParallelFigures, SynchroniseStatisticsInHalfAndOnAVerifiedPlan) {
     if (dtype == bf16) options.precision.amp = AmpOptions{.dtype = bf16};
     options.distributed.buckets = {.first_bytes = 8, .bytes = 100};
     const Seen one = trained(net, options, 5);
-    expect_near(trained_parameters(ranks(), net, options, 5).figures, one.figures,
+    expect_near(trained_by(ranks(), net, options, 5).figures, one.figures,
                 dtype == f32 ? 1e-4 : 0.05);
   }
 }

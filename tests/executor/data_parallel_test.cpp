@@ -30,7 +30,7 @@ using testing::seen_in;
 using testing::shard_of_batch;
 using testing::text_of;
 using testing::trained;
-using testing::trained_parameters;
+using testing::trained_by;
 
 /// The ranks' gradients of a layer before batch norm nearly cancel. Here, the scaled gradients of a
 /// weight of fc0 are 90874 and -84929, while the largest gradient of the whole batch is 11168. Each
@@ -39,7 +39,7 @@ TEST(DataParallel, AShareOfAGradientMayOverflowWhereTheSumDoesNot) {
   const Program net = normalising_program(0);
   const auto scaling = [&](int size, const AmpOptions& amp) {
     const ExecutorOptions options{.precision = {.amp = amp}, .distributed = {.sync_bn = true}};
-    const Seen seen = size == 1 ? trained(net, options, 1) : trained_parameters(size, net, options, 1);
+    const Seen seen = size == 1 ? trained(net, options, 1) : trained_by(size, net, options, 1);
     return std::vector<double>(seen.parameters.end() - 2, seen.parameters.end());
   };
   const AmpOptions half{.dtype = f16};
@@ -75,7 +75,7 @@ TEST(DataParallel, ASharedStateFollowsInHalf) {
   const Seen one = trained(net, options, 10);
   options.distributed.zero = 1;
   options.distributed.buckets.dtype = bf16;
-  expect_near(trained_parameters(2, net, options, 10).figures, one.figures, 0.02);
+  expect_near(trained_by(2, net, options, 10).figures, one.figures, 0.02);
 }
 
 TEST(DataParallel, BucketsMakeNoDifference) {
@@ -83,17 +83,17 @@ TEST(DataParallel, BucketsMakeNoDifference) {
   const ExecutorOptions options{.precision = {.dtype = f64}};
   ExecutorOptions small = options;
   small.distributed.buckets = {.first_bytes = 8, .bytes = 100};
-  EXPECT_EQ(trained_parameters(2, net, small, 5), trained_parameters(2, net, options, 5));
+  EXPECT_EQ(trained_by(2, net, small, 5), trained_by(2, net, options, 5));
 }
 
 /// A doubt in a single bit grows over so many steps.
 TEST(DataParallel, ParametersStayTheSameBitsOnAllRanks) {
   const Program net = parallel_program({.clip = {.global_norm = 0.5}});
-  const Seen plain = trained_parameters(3, net, {}, 200);
+  const Seen plain = trained_by(3, net, {}, 200);
   EXPECT_EQ(plain.figures.size(), 600U);
   ExecutorOptions half{.precision = {.amp = AmpOptions{.dtype = f16}}};
   half.distributed.buckets = {.first_bytes = 8, .bytes = 100, .dtype = f16};
-  EXPECT_NE(trained_parameters(2, net, half, 200).parameters, plain.parameters);
+  EXPECT_NE(trained_by(2, net, half, 200).parameters, plain.parameters);
 }
 
 /// All of a snapshot's floats.

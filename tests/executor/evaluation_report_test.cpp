@@ -121,7 +121,8 @@ class Damaged : public SampleSource {
  public:
   int64_t samples() const override { return good_->samples(); }
   const std::vector<Column>& columns() const override { return good_->columns(); }
-  void read(int64_t sample, const AugmentationSeed& seed, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed& seed,
+            std::span<std::byte* const> to) const override {
     if (sample == 3) throw UserError("damaged");
     good_->read(sample, seed, to);
   }

@@ -246,7 +246,8 @@ TEST(GpuTarget, PlansForWhatKernelsOfConvolutionsTurn) {
   constexpr int64_t kMiB = 1 << 20;
   constexpr int64_t kImages = 8 * 16 * 14 * 14, kFilters = 32 * 16 * 3 * 3,
                     kMaps = 8 * 32 * 12 * 12;
-  const auto workspace = [](const Convolved& made, int which, const GpuLibraryOptions& libraries = {}) {
+  const auto workspace = [](const Convolved& made, int which,
+                            const GpuLibraryOptions& libraries = {}) {
     return made.candidates(which, GpuTarget(kGpu, libraries)).at(0).workspace -
            planned_workspace(0);
   };

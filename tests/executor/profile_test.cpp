@@ -156,8 +156,11 @@ TEST(Profile, LimitsAreThoseOfAMachine) {
 }
 
 constexpr int64_t kMs = 1'000'000;
-constexpr PeakRates kPeakRates = {
-    .flops_f64 = 1e11, .flops_f32 = 2e11, .flops_f16 = 2e11, .flops_bf16 = 4e11, .bytes_per_second = 1e10};
+constexpr PeakRates kPeakRates = {.flops_f64 = 1e11,
+                                  .flops_f32 = 2e11,
+                                  .flops_f16 = 2e11,
+                                  .flops_bf16 = 4e11,
+                                  .bytes_per_second = 1e10};
 
 /// A profile of two steps, the faster of which takes 10 ms, and a concurrent collective of 6 MB.
 Profile made_up_profile() {
@@ -231,7 +234,8 @@ TEST(Profile, TableAddsUpToTheStep) {
 TEST(Profile, OfAGpuSaysSo) {
   Profile profile = made_up_profile();
   profile.threads = 0;
-  EXPECT_TRUE(profile.table(kPeakRates).starts_with("profile of net on a GPU; at most 200 GFLOP/s"));
+  EXPECT_TRUE(
+      profile.table(kPeakRates).starts_with("profile of net on a GPU; at most 200 GFLOP/s"));
   EXPECT_NE(profile.trace(kPeakRates).find("steps, on a GPU"), std::string::npos);
 }
 

@@ -108,7 +108,7 @@ testing::Seen trained(int ranks, const Program& net, const ExecutorOptions& opti
   if (ranks == 1) {
     return testing::trained(net, options, kSteps, testing::kSamples, cpu(), resume_at);
   }
-  return testing::trained_parameters(ranks, net, options, kSteps, testing::kSamples, nullptr, resume_at);
+  return testing::trained_by(ranks, net, options, kSteps, testing::kSamples, nullptr, resume_at);
 }
 
 void set_mixed_precision(Draw& draw, ExecutorOptions& options) {

@@ -23,7 +23,8 @@ class Numbers : public SampleSource {
       : n_(n), bad_(std::move(bad)), delay_us_(delay_us) {}
   int64_t samples() const override { return n_; }
   const std::vector<Column>& columns() const override { return columns_; }
-  void read(int64_t sample, const AugmentationSeed& seed, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed& seed,
+            std::span<std::byte* const> to) const override {
     ++reads_;
     if (bad_.contains(sample)) throw UserError(location(sample) + ": damaged");
     // Later samples are ready first, so that workers overtake each other.
@@ -137,8 +138,7 @@ TEST(ReaderWorkers, LeaveOutBadRecords) {
     EXPECT_EQ(reader.skipped().count, 8);
   }
   for (int rank = 0; rank < 2; ++rank) {
-    Reader reader(source,
-                  {.batch = 5, .rank = rank, .world = 2, .bad_records = BadRecords::drop});
+    Reader reader(source, {.batch = 5, .rank = rank, .world = 2, .bad_records = BadRecords::drop});
     std::vector<int64_t> ids;
     for (const Batch& batch : reader) {
       EXPECT_EQ(batch.global_size(), 10);

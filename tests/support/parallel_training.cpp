@@ -137,7 +137,7 @@ Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t
   return seen;
 }
 
-Seen trained_parameters(int size, const Program& net, const ExecutorOptions& options, int64_t steps,
+Seen trained_by(int size, const Program& net, const ExecutorOptions& options, int64_t steps,
                 int64_t samples, PlaceOf place_of, std::optional<int64_t> resume_at) {
   const auto body = [&](const World& world) {
     ExecutorOptions mine = options;

@@ -46,7 +46,7 @@ Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t
 
 /// Trains on `size` ranks, whose results must be equal. `place_of` gives the place of each rank.
 using PlaceOf = Place (*)(int rank);
-Seen trained_parameters(int size, const Program& net, const ExecutorOptions& options, int64_t steps,
+Seen trained_by(int size, const Program& net, const ExecutorOptions& options, int64_t steps,
                 int64_t samples = kSamples, PlaceOf place_of = nullptr,
                 std::optional<int64_t> resume_at = {});
 
