@@ -331,8 +331,8 @@ class Planner {
   MemoryPlan plan_;
   std::map<const ir::Op*, int> position_;
   std::map<Value, std::vector<const ir::Op*>> readers_;
-  std::set<Value> results_before_error_sync_;  ///< results that must not alias a variable, see
-                                               ///< results_before_error_sync()
+  /// Results that must not alias a variable, see results_before_error_sync().
+  std::set<Value> results_before_error_sync_;
   std::map<std::string, Value> variables_;
   std::map<std::string, Range> written_;
   std::vector<Buffer> buffers_;

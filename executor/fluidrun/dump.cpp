@@ -108,8 +108,8 @@ void StepDump::write(const StepEvent& step, Executor& executor) const {
   for (const Item& item : items_) {
     const bool is_gradient = !item.recipes.empty();
     if (is_gradient && (step.skipped || !item.recipes.contains(step.recipe))) continue;
-    if (item.is_output && !step.outputs.contains(item.source))
-      continue;  // not an output of this recipe
+    // An output of another recipe is not in the step.
+    if (item.is_output && !step.outputs.contains(item.source)) continue;
     const Tensor value =
         item.is_output ? step.outputs[item.source].copy() : executor.parameter(item.source);
     const bool is_half = value.dtype() == f16 || value.dtype() == bf16;

@@ -22,9 +22,8 @@ class RecipeOption {
   RecipeOption(const Program& program, const std::string& text);
 
   const std::string& recipe() const { return recipe_; }
-  const std::string& command_line_text() const {
-    return command_line_text_;
-  }  ///< the option and its value
+  /// The option and its value.
+  const std::string& command_line_text() const { return command_line_text_; }
 
   /// Like fluid::set_optimizer() and set_update(), for the recipe.
   void set_optimizer(Program& program) const;

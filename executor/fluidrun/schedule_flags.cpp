@@ -98,8 +98,8 @@ void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<in
                   const std::string& recipe) {
   const std::string flag_text = command_line_text(flags);
   ir::Op* train = recipe_to_change(program, flag_text, recipe);
-  if (flag_text.empty() || train == nullptr)
-    return;  // the trainer rejects a program without recipe
+  // The trainer rejects a program without recipe.
+  if (flag_text.empty() || train == nullptr) return;
   if (!flags.name.empty()) {
     replace_schedule(*train, schedule_called(flags.name));
   } else if (train->attrs.get_or("schedule", std::string()).empty()) {

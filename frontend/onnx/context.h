@@ -33,8 +33,8 @@ class Context {
   const Tensor* find_constant(size_t i) const;  ///< tensor of input i; null if it is not a constant
   /// Tensor of input i. Throws Unsupported if it is not a constant.
   const Tensor& constant(size_t i) const;
-  std::vector<int64_t> constant_integers(
-      size_t i) const;  ///< elements of the constant integer input i
+  /// Elements of the constant integer input i.
+  std::vector<int64_t> constant_integers(size_t i) const;
   Value record_constant(const Tensor& tensor) const { return record_constant_(tensor); }
 
   size_t num_outputs() const { return node_.outputs.size(); }

@@ -39,8 +39,8 @@ struct Dataset {
   std::string source = {};         ///< file or data SPEC of the samples
   std::vector<int64_t> rows = {};  ///< index of each sample in `source`; empty: 0, 1, 2...
   int64_t first_line = 0;  ///< line number of row 0 if row i is on line first_line + i; else 0
-  std::vector<int64_t> lines =
-      {};  ///< line number of each sample; empty: first_line + source_index(i)
+  /// Line number of each sample; empty: first_line + source_index(i).
+  std::vector<int64_t> lines = {};
   /// Column -> class names for its integer labels.
   std::map<std::string, std::vector<std::string>> classes = {};
   ColumnTablePtr table = nullptr;  ///< table that the reader learned or applied; null: none

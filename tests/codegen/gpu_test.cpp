@@ -235,8 +235,8 @@ TEST(Gpu, ThreadGroupsCombineInEverySize) {
       GpuEmulator().run({&kernel, 1}, buffers, 1);
       EXPECT_EQ(y.at(0), sum) << thread_group_size << " x " << width;
       EXPECT_EQ(z.at(0), 15) << thread_group_size << " x " << width;
-      EXPECT_EQ(at.at(0), 30) << thread_group_size << " x "
-                              << width;  // 30 * 37 = 1110 = 10 * 101 + 100
+      // 30 * 37 = 1110 = 10 * 101 + 100.
+      EXPECT_EQ(at.at(0), 30) << thread_group_size << " x " << width;
     }
   }
 }
