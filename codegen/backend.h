@@ -14,7 +14,7 @@ namespace fluid::emit {
 /// The triple, CPU name and features that select an LLVM target machine.
 struct TargetSpec {
   std::string triple, cpu, features;
-  bool gpu = false;  ///< whether the target is a GPU
+  bool gpu = false;
 };
 /// Returns the target for the CPU that LLVM calls `cpu`, or for the host CPU if `cpu` is empty.
 TargetSpec cpu_target_spec(const std::string& cpu);

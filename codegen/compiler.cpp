@@ -34,16 +34,16 @@ using emit::Backend;
   throw InternalError(text);
 }
 
-/// Returns the value of an llvm::Expected, or throws its error as throw_llvm_error() does.
+/// Returns the value of an llvm::Expected. On error, calls throw_llvm_error().
 template <class T>
 T unwrap(llvm::Expected<T> value) {
   if (!value) throw_llvm_error(value.takeError());
   return std::move(*value);
 }
 
-/// Returns the kernel without the fields that do not affect its code. These are its name and, if
-/// Kernel::generic is set, the number of blocks and the sizes of the written buffers.
-kir::Kernel without_unused_facts(kir::Kernel kernel) {
+/// Resets the fields that do not affect the generated code: the name and, if Kernel::generic is
+/// set, the number of blocks and the sizes of all buffers that are not inputs.
+kir::Kernel without_unused_fields(kir::Kernel kernel) {
   kernel.name.clear();
   if (!kernel.generic) return kernel;
   kernel.blocks = Expr::index(INT32_MAX);
@@ -55,7 +55,7 @@ kir::Kernel without_unused_facts(kir::Kernel kernel) {
 
 struct Job {
   kir::Kernel kernel;
-  std::string symbol;  ///< also the key of the object cache
+  std::string symbol;  ///< name of the generated function, and key in the object cache
   size_t text_size;    ///< length of the printed kernel IR, an estimate of the compile time
   std::string object;
   bool cached = false;
@@ -140,7 +140,7 @@ std::vector<CompiledKernel> Compiler::compile(std::span<const kir::Kernel* const
   for (const kir::Kernel* kernel : kernels) {
     const auto [at, added] = symbols.try_emplace(kernel);
     if (!added) continue;
-    kir::Kernel shared = without_unused_facts(*kernel);
+    kir::Kernel shared = without_unused_fields(*kernel);
     const std::string text = kir::print(shared);
     const std::string& symbol = at->second =
         "k" + ObjectCache::hash_digits(impl_->spec_text + text);

@@ -25,8 +25,8 @@ struct CompilerOptions {
   /// Directory of the disk cache. Empty: the directory in $FLUID_KERNEL_CACHE, or no disk cache if
   /// the variable is not set.
   std::string cache_dir;
-  /// Maximum size of the disk cache in bytes. A larger cache evicts its least recently used
-  /// entries.
+  /// Maximum size of the disk cache in bytes. Above this size, the least recently used entries
+  /// are removed.
   int64_t cache_limit = 512 << 20;
   int threads = 1;  ///< number of compilation threads
   /// LLVM's name of the target CPU, such as "x86-64-v2". Empty: the host CPU.

@@ -35,16 +35,16 @@ class KernelEmitter {
     llvm::Value* value;
     Expr expr;
   };
-  struct AccBinding {
-    const kir::Acc* decl;
+  struct AccumulatorBinding {
+    const kir::Accumulator* decl;
     llvm::AllocaInst* value;
-    llvm::AllocaInst* position;  // argmax only: positions of the best values
-    llvm::Type* type;            // LLVM type of one accumulator
+    llvm::AllocaInst* argmax_index;  // argmax only: indices of the maxima
+    llvm::Type* type;                // LLVM type of one accumulator
     bool varying;
   };
   struct VectorLoop {
     int64_t var;
-    llvm::Value* base;       // loop variable in lane 0, i64
+    llvm::Value* base;       // value of the loop variable in lane 0, i64
     llvm::Value* values;     // vector of the loop variable's values in all lanes
     llvm::Value* mask;       // one i1 per lane, true for an active lane; null: all lanes are active
     int64_t multiple, rest;  // base % multiple == rest; if multiple is 0, base == rest
@@ -63,7 +63,7 @@ class KernelEmitter {
   void forget_values();
   void emit(const kir::For& loop);
   void emit(const kir::Let& let);
-  void emit(const kir::Acc& acc);
+  void emit(const kir::Accumulator& acc);
   void emit(const kir::Accumulate& statement);
   void emit(const kir::StoreTo& store);
   void emit(const kir::If& statement);
@@ -76,30 +76,32 @@ class KernelEmitter {
   llvm::Value* active_lane_mask(llvm::Value* remaining);
   /// Returns `end` - `begin` as an LLVM constant, or null if the difference is not constant.
   llvm::Value* constant_difference(const Expr& end, const Expr& begin);
-  llvm::Value* acc_address(const AccBinding& acc, const std::vector<Expr>& index,
-                           bool want_position);
-  const AccBinding& find_accumulator(int64_t id) const;
+  llvm::Value* acc_address(const AccumulatorBinding& acc, const std::vector<Expr>& index,
+                           bool want_index);
+  const AccumulatorBinding& find_accumulator(int64_t id) const;
   /// Returns the identity element of `combine`, the initial value of its accumulators.
   llvm::Value* identity(DType dtype, Combine combine);
   llvm::Value* emit_combine(Combine kind, DType dtype, llvm::Value* a, llvm::Value* b);
-  /// Returns an i1 per lane that is true if (value, position) replaces (best, best_position), the
-  /// argmax so far.
-  llvm::Value* argmax_improves(DType dtype, llvm::Value* value, llvm::Value* position,
-                               llvm::Value* best, llvm::Value* best_position);
+  /// Returns an i1 per lane: whether (value, argmax_index) replaces (best, best_index) as the
+  /// result of an argmax.
+  llvm::Value* argmax_improves(DType dtype, llvm::Value* value, llvm::Value* argmax_index,
+                               llvm::Value* best, llvm::Value* best_index);
   void store_accumulator(llvm::Value* value, llvm::Value* address);
   llvm::AllocaInst* create_array_alloca(llvm::Type* element, int64_t count);
 
-  // Defined in emit_team.cpp: code for groups of GPU threads (kir::Kernel::team)
-  void emit_team_prologue();
-  void emit_team_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
-  void emit_team_vector_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
+  // Defined in emit_thread_group.cpp: code for groups of GPU threads
+  // (kir::Kernel::thread_group_size)
+  void emit_thread_group_prologue();
+  void emit_thread_group_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
+  void emit_thread_group_vector_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
   template <class Body>
   void emit_in_one_thread(llvm::Value* condition, const Body& body);
-  /// Reduces `value` over all threads of a thread group. For argmax, also reduces `position`, which
-  /// is null otherwise.
-  void reduce_over_team(Combine kind, DType dtype, llvm::Value*& value, llvm::Value*& position);
+  /// Reduces `value` over all threads of a thread group. For argmax, also reduces `argmax_index`,
+  /// which is null otherwise.
+  void reduce_over_thread_group(Combine kind, DType dtype, llvm::Value*& value,
+                                llvm::Value*& argmax_index);
   void emit_butterfly_reduction(int64_t threads, Combine kind, DType dtype, llvm::Value*& value,
-                                llvm::Value*& position);
+                                llvm::Value*& argmax_index);
 
   // Defined in emit_scalar.cpp: expressions
   llvm::Value* emit_expr(const Expr& e);
@@ -114,8 +116,9 @@ class KernelEmitter {
   llvm::Value* emit_cast(llvm::Value* v, DType from, DType to);
   llvm::Value* emit_philox(const Expr& e);
   llvm::Value* emit_lane_reduction(const Expr& e);
-  void reduce_over_lanes(Combine kind, DType dtype, llvm::Value*& value, llvm::Value*& position);
-  static bool reads_position(const AccBinding& acc, DType dtype);
+  void reduce_over_lanes(Combine kind, DType dtype, llvm::Value*& value,
+                         llvm::Value*& argmax_index);
+  static bool reads_argmax_index(const AccumulatorBinding& acc, DType dtype);
   llvm::Value* splat(llvm::Value* v);
   /// Returns `v`, splatted to a vector if `shape` is a vector.
   llvm::Value* splat_like(llvm::Value* v, llvm::Value* shape);
@@ -163,8 +166,8 @@ class KernelEmitter {
   llvm::Value* interleaved_part(const std::vector<llvm::Value*>& values, int64_t part);
   void emit_strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value,
                           llvm::Value* mask);
-  /// Convert values between the dtype in memory and the dtype of computations, which is f32 for f16
-  /// and bf16.
+  /// Convert between the dtype in memory and the compute dtype. The compute dtype of f16 and bf16
+  /// is f32.
   llvm::Value* to_compute_type(llvm::Value* stored, DType dtype);
   llvm::Value* to_storage_type(llvm::Value* value, DType from, DType to);
   llvm::Type* storage_type(DType dtype);
@@ -182,7 +185,7 @@ class KernelEmitter {
   const kir::Kernel& kernel_;
   const Device device_;
   const int64_t lanes_;
-  const int64_t team_;
+  const int64_t thread_group_size_;
   llvm::IRBuilder<> b_;
   llvm::Function* function_ = nullptr;
   std::vector<llvm::Value*> buffers_;
@@ -195,12 +198,12 @@ class KernelEmitter {
   std::unordered_map<int64_t, llvm::Value*> vars_;
   std::unordered_map<int64_t, Range> var_ranges_;
   std::unordered_map<int64_t, LetBinding> lets_;
-  std::unordered_map<int64_t, AccBinding> accs_;
+  std::unordered_map<int64_t, AccumulatorBinding> accs_;
   std::optional<VectorLoop> vector_;
   std::optional<ThreadOps> threads_;  // emits GPU thread operations; nullopt on a CPU
   // Statements after which the threads of a group need a barrier.
   std::unordered_set<const void*> sync_points_;
-  bool in_team_loop_ = false;
+  bool in_thread_group_loop_ = false;
   int64_t max_batch_ = 0;  // maximum batch size, used for GPUs only; 0: unknown
   bool in_first_lane_ = false;
   // Caches the LLVM value of each expression node emitted for the current statement, because

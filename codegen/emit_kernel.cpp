@@ -3,7 +3,7 @@
 
 #include "codegen/emit.h"
 #include "codegen/gpu.h"
-#include "codegen/team_sync.h"
+#include "codegen/thread_group_sync.h"
 #include "ir/error.h"
 
 namespace fluid::emit {
@@ -15,7 +15,7 @@ constexpr int64_t kStraightLineVectors = 2;
 // Maximum number of accumulators of an array that is kept in registers. On a CPU, a loop
 // initializes larger arrays.
 constexpr int64_t kMaxRegisterAccumulators = 32;
-// Minimum number of resident threads per SM. ptxas then limits a thread to 168 registers.
+// Minimum number of resident threads per SM. It limits a thread to 168 registers.
 constexpr int64_t kMinResidentThreads = 384;
 
 }  // namespace
@@ -27,13 +27,14 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
       device_(device),
       lanes_(device == Device::cpu ? kir::lanes_of(kernel)
                                    : std::max<int64_t>(kernel.vector_width, 1)),
-      team_(kernel.team),
+      thread_group_size_(kernel.thread_group_size),
       b_(context_) {
-  check(device != Device::cpu || team_ == 1, "kernel " + kernel.name + " is for a GPU");
+  check(device != Device::cpu || thread_group_size_ == 1,
+        "kernel " + kernel.name + " is for a GPU");
   if (device != Device::cpu) max_batch_ = max_batch(kernel.buffers);
 
-  // Buffers that the kernel writes do not alias each other. An input may alias a result unless
-  // Buffer::exclusive is set.
+  // Buffers that the kernel writes do not alias each other. An input may alias an output unless
+  // Buffer::noalias is set.
   llvm::MDBuilder md(context_);
   llvm::MDNode* domain = md.createAnonymousAliasScopeDomain();
   std::vector<llvm::Metadata*> scopes;
@@ -48,7 +49,7 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
   };
   auto may_share = [&](size_t i, size_t j) {
     if (is_input(i) == is_input(j)) return is_input(i);
-    return !kernel.buffers[is_input(i) ? i : j].exclusive;
+    return !kernel.buffers[is_input(i) ? i : j].noalias;
   };
   for (size_t i = 0; i < scopes.size(); ++i) {
     std::vector<llvm::Metadata*> foreign;
@@ -71,7 +72,7 @@ void KernelEmitter::emit_function(const std::string& symbol, const kir::Block& b
   vars_.clear();
   lets_.clear();
   accs_.clear();
-  if (team_ > 1) sync_points_ = kir::sync_points(kernel_, body);
+  if (thread_group_size_ > 1) sync_points_ = kir::sync_points(kernel_, body);
   function_ = declare_function(symbol);
   if (is_finish) {
     check(device_ == Device::cpu, "kernel " + kernel_.name + ": a GPU's last pass is a kernel");
@@ -103,7 +104,7 @@ llvm::Function* KernelEmitter::declare_function(const std::string& symbol) {
     fn->setCallingConv(llvm::CallingConv::PTX_Kernel);
     // Without nvvm.minctasm (minimum CTAs per SM), ptxas may spill registers to fit more threads on
     // an SM.
-    const int64_t threads = threads_per_block(team_);
+    const int64_t threads = threads_per_block(thread_group_size_);
     fn->addFnAttr("nvvm.reqntid", std::to_string(threads));
     fn->addFnAttr("nvvm.minctasm",
                   std::to_string(std::max<int64_t>(kMinResidentThreads / threads, 1)));
@@ -111,7 +112,7 @@ llvm::Function* KernelEmitter::declare_function(const std::string& symbol) {
       fn->addParamAttr(i, llvm::Attribute::getWithAlignment(context_, llvm::Align(kGpuAlignment)));
       buffers_.push_back(fn->getArg(i));
     }
-    emit_team_prologue();
+    emit_thread_group_prologue();
     return fn;
   }
   fn->addParamAttr(0, llvm::Attribute::NoUndef);
@@ -132,7 +133,7 @@ void KernelEmitter::load_buffer_pointers(llvm::Value* table) {
 }
 
 void KernelEmitter::emit_block_loop(const kir::Block& body) {
-  llvm::Value* step = threads_ ? threads_->team_count() : b_.getInt64(1);
+  llvm::Value* step = threads_ ? threads_->thread_group_count() : b_.getInt64(1);
   const auto blocks = range(kernel_.blocks);
   const int64_t most = blocks ? blocks->high : int64_t{1} << 31;
   var_ranges_ = {{kernel_.block_var, {0, std::max<int64_t>(most, 1) - 1}}};
@@ -191,7 +192,8 @@ void KernelEmitter::emit(const kir::For& loop) {
     var_ranges_.erase(loop.var);
   }
   if (loop.kind == kir::For::Kind::unroll) return emit_unrolled_loop(loop, begin, end);
-  if (loop.kind == kir::For::Kind::vector && team_ > 1) return emit_team_loop(loop, begin, end);
+  if (loop.kind == kir::For::Kind::vector && thread_group_size_ > 1)
+    return emit_thread_group_loop(loop, begin, end);
   if (loop.kind == kir::For::Kind::vector && lanes_ > 1) return emit_vector_loop(loop, begin, end);
   emit_serial_loop(loop, begin, end);
 }
@@ -199,7 +201,7 @@ void KernelEmitter::emit(const kir::For& loop) {
 void KernelEmitter::emit_serial_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
   auto* count =
       llvm::dyn_cast_or_null<llvm::ConstantInt>(constant_difference(loop.end, loop.begin));
-  if (count && count->isOne()) {  // one iteration needs no loop
+  if (count && count->isOne()) {
     vars_[loop.var] = begin;
     return emit_block(*loop.body);
   }
@@ -302,25 +304,25 @@ llvm::AllocaInst* KernelEmitter::create_array_alloca(llvm::Type* element, int64_
   return at_entry.CreateAlloca(type);
 }
 
-void KernelEmitter::emit(const kir::Acc& acc) {
+void KernelEmitter::emit(const kir::Accumulator& acc) {
   int64_t count = 1;
   for (int64_t d : acc.dims) count *= d;
   const bool varying = lanes_ > 1 && (acc.per_lane || vector_);
   auto shape = [&](llvm::Type* type) -> llvm::Type* {
     return varying ? llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes_)) : type;
   };
-  AccBinding binding{&acc, nullptr, nullptr, shape(scalar_type(acc.dtype)), varying};
+  AccumulatorBinding binding{&acc, nullptr, nullptr, shape(scalar_type(acc.dtype)), varying};
   binding.value = create_array_alloca(binding.type, count);
   llvm::Value* start = identity(acc.dtype, acc.combine);
-  llvm::Type* position_type = shape(b_.getInt64Ty());
-  if (acc.combine == Combine::argmax) binding.position = create_array_alloca(position_type, count);
+  llvm::Type* index_type = shape(b_.getInt64Ty());
+  if (acc.combine == Combine::argmax) binding.argmax_index = create_array_alloca(index_type, count);
   auto reset = [&](llvm::Value* i) {
     auto slot = [&](llvm::AllocaInst* memory) {
       return b_.CreateInBoundsGEP(memory->getAllocatedType(), memory, {b_.getInt64(0), i});
     };
     b_.CreateStore(varying ? splat(start) : start, slot(binding.value));
-    if (binding.position) {
-      b_.CreateStore(llvm::Constant::getNullValue(position_type), slot(binding.position));
+    if (binding.argmax_index) {
+      b_.CreateStore(llvm::Constant::getNullValue(index_type), slot(binding.argmax_index));
     }
   };
   // Initializes a large array of accumulators in a loop, because LLVM does not analyse an alloca
@@ -334,14 +336,14 @@ void KernelEmitter::emit(const kir::Acc& acc) {
   accs_[acc.id] = binding;
 }
 
-const KernelEmitter::AccBinding& KernelEmitter::find_accumulator(int64_t id) const {
+const KernelEmitter::AccumulatorBinding& KernelEmitter::find_accumulator(int64_t id) const {
   auto found = accs_.find(id);
   check(found != accs_.end(), "kernel " + kernel_.name + ": accumulator is not declared");
   return found->second;
 }
 
-llvm::Value* KernelEmitter::acc_address(const AccBinding& acc, const std::vector<Expr>& index,
-                                        bool want_position) {
+llvm::Value* KernelEmitter::acc_address(const AccumulatorBinding& acc,
+                                        const std::vector<Expr>& index, bool want_index) {
   check(index.size() == acc.decl->dims.size(),
         "kernel " + kernel_.name + ": an accumulator's index has the wrong rank");
   // Adds the constant terms of the index last, so that alias analysis can tell the accumulators of
@@ -358,7 +360,7 @@ llvm::Value* KernelEmitter::acc_address(const AccBinding& acc, const std::vector
     }
     stride *= static_cast<uint64_t>(acc.decl->dims[d]);
   }
-  llvm::AllocaInst* memory = want_position ? acc.position : acc.value;
+  llvm::AllocaInst* memory = want_index ? acc.argmax_index : acc.value;
   llvm::Type* type = memory->getAllocatedType()->getArrayElementType();
   llvm::Value* base = b_.CreateInBoundsGEP(type, memory, moving);
   return b_.CreateConstInBoundsGEP1_64(type, base, fixed_part);
@@ -394,8 +396,9 @@ llvm::Value* KernelEmitter::emit_combine(Combine kind, DType dtype, llvm::Value*
   }
 }
 
-llvm::Value* KernelEmitter::argmax_improves(DType dtype, llvm::Value* value, llvm::Value* position,
-                                            llvm::Value* best, llvm::Value* best_position) {
+llvm::Value* KernelEmitter::argmax_improves(DType dtype, llvm::Value* value,
+                                            llvm::Value* argmax_index, llvm::Value* best,
+                                            llvm::Value* best_index) {
   llvm::Value* above = emit_compare(ScalarOp::gt, dtype, value, best);
   llvm::Value* level = emit_compare(ScalarOp::eq, dtype, value, best);
   if (is_float(dtype)) {
@@ -404,7 +407,7 @@ llvm::Value* KernelEmitter::argmax_improves(DType dtype, llvm::Value* value, llv
     above = b_.CreateOr(above, b_.CreateAnd(is_nan, b_.CreateNot(best_is_nan)));
     level = b_.CreateOr(level, b_.CreateAnd(is_nan, best_is_nan));
   }
-  llvm::Value* earlier = b_.CreateICmpSLT(position, best_position);
+  llvm::Value* earlier = b_.CreateICmpSLT(argmax_index, best_index);
   return b_.CreateOr(above, b_.CreateAnd(level, earlier));
 }
 
@@ -416,11 +419,11 @@ void KernelEmitter::store_accumulator(llvm::Value* value, llvm::Value* address) 
 }
 
 void KernelEmitter::emit(const kir::Accumulate& statement) {
-  const AccBinding& acc = find_accumulator(statement.acc);
+  const AccumulatorBinding& acc = find_accumulator(statement.accumulator_id);
   const Combine kind = acc.decl->combine;
   const DType dtype = acc.decl->dtype;
   check(acc.varying == (vector_ && lanes_ > 1) &&
-            (!acc.decl->per_lane || team_ == 1 || in_team_loop_),
+            (!acc.decl->per_lane || thread_group_size_ == 1 || in_thread_group_loop_),
         "kernel " + kernel_.name + ": an accumulator of lanes belongs to a vector loop");
   check(statement.value.dtype() == dtype,
         "kernel " + kernel_.name + ": a value of another dtype is accumulated");
@@ -429,14 +432,14 @@ void KernelEmitter::emit(const kir::Accumulate& statement) {
   llvm::Value* mask = acc.varying ? vector_->mask : nullptr;
   if (kind == Combine::argmax) {
     llvm::Value* value = emit_expr(statement.value);
-    llvm::Value* position = emit_expr(statement.position);
-    llvm::Value* position_address = acc_address(acc, statement.index, true);
-    if (acc.varying) value = splat(value), position = splat(position);
-    llvm::Value* old_position = b_.CreateLoad(position->getType(), position_address);
+    llvm::Value* argmax_index = emit_expr(statement.argmax_index);
+    llvm::Value* index_address = acc_address(acc, statement.index, true);
+    if (acc.varying) value = splat(value), argmax_index = splat(argmax_index);
+    llvm::Value* old_index = b_.CreateLoad(argmax_index->getType(), index_address);
     llvm::Value* better =
-        and_masks(argmax_improves(dtype, value, position, old, old_position), mask);
+        and_masks(argmax_improves(dtype, value, argmax_index, old, old_index), mask);
     store_accumulator(b_.CreateSelect(better, value, old), address);
-    store_accumulator(b_.CreateSelect(better, position, old_position), position_address);
+    store_accumulator(b_.CreateSelect(better, argmax_index, old_index), index_address);
     return;
   }
   llvm::Value* result = nullptr;

@@ -16,8 +16,8 @@ void load_lane_by_lane(llvm::Function& function);
 
 /// Splits masked loads and stores that are wider than a vector register of `register_bits` bits,
 /// and omits the parts whose lanes are all disabled. Returns whether the function changed. Works
-/// around a bug in LLVM 22.1: the x86 backend may replace a masked load whose lanes are all
-/// disabled by a load without a mask.
+/// around a bug in LLVM 22.1: if all lanes of a masked load are disabled, the x86 backend may emit
+/// a load without a mask.
 bool split_masked_accesses(llvm::Function& function, unsigned register_bits);
 
 }  // namespace fluid::emit

@@ -162,9 +162,9 @@ class MathOps {
     b_.SetInsertPoint(header);
     llvm::PHINode* current = b_.CreatePHI(x->getType(), 2);
     current->addIncoming(x, entry);
-    Value* goes_on = condition(current);
-    if (goes_on->getType()->isVectorTy()) goes_on = b_.CreateOrReduce(goes_on);
-    b_.CreateCondBr(goes_on, body, done);
+    Value* active = condition(current);
+    if (active->getType()->isVectorTy()) active = b_.CreateOrReduce(active);
+    b_.CreateCondBr(active, body, done);
     b_.SetInsertPoint(body);
     Value* next = step(current);
     current->addIncoming(next, b_.GetInsertBlock());

@@ -14,7 +14,7 @@ namespace {
 // Maximum stride, in elements, of accesses by a vector load or store and a shuffle. Larger strides
 // use gathers and scatters.
 constexpr int64_t kMaxStride = 4;
-// Maximum number of lanes on a CPU: a vector of bytes.
+// Maximum number of lanes on a CPU: a vector of 1-byte elements.
 constexpr int64_t kMaxCpuLanes = kir::kVectorBytes;
 // Maximum number of buffers whose addresses a GPU kernel keeps in registers.
 constexpr size_t kMaxHeldAddresses = 16;
@@ -35,8 +35,8 @@ bool fit_one_vector_load(const std::vector<int64_t>& steps) {
   return std::ranges::all_of(steps, [&](int64_t s) { return s >= 0 && s < kMaxStride * n; });
 }
 
-/// Returns the only lane that a constant mask enables. Returns -1 if the mask is not constant, or
-/// does not enable exactly one lane.
+/// Returns the enabled lane of a constant mask with exactly one enabled lane. Returns -1 for other
+/// masks.
 int only_lane(llvm::Value* mask) {
   auto* constant = llvm::dyn_cast<llvm::Constant>(mask);
   if (!constant) return -1;
@@ -161,15 +161,15 @@ llvm::Value* KernelEmitter::emit_load(const Expr& e) {
   llvm::Value* guard = n.args.size() > 1 ? emit_expr(n.args[1]) : nullptr;
   if (guard && is_true(guard)) guard = nullptr;
   const bool in_lanes = vector_ && !in_first_lane_;
-  const bool uniform_place = !in_lanes || is_uniform(n.args[0]);
-  if (!guard && uniform_place) return emit_scalar_load(e, nullptr);
+  const bool uniform_offset = !in_lanes || is_uniform(n.args[0]);
+  if (!guard && uniform_offset) return emit_scalar_load(e, nullptr);
 
   llvm::Value* value = nullptr;
   bool zeros = false;  // whether the fallback and all masked-off lanes of `value` are zero
   llvm::Value* fallback = llvm::ConstantFP::get(b_.getDoubleTy(), n.fvalue);
   fallback = emit_cast(fallback, DType::f64, buffer.dtype);
   if (guard && is_false(guard)) return splat_like(fallback, guard);
-  if (uniform_place) {
+  if (uniform_offset) {
     llvm::Value* any = guard->getType()->isVectorTy() ? b_.CreateOrReduce(guard) : guard;
     value = emit_scalar_load(e, any);
     fallback = splat_like(fallback, guard);
@@ -215,11 +215,11 @@ llvm::Value* KernelEmitter::address_or_zeros(llvm::Value* guard, llvm::Value* ad
 llvm::Value* KernelEmitter::emit_scalar_load(const Expr& e, llvm::Value* guard) {
   const ExprNode& n = e.node();
   const DType dtype = find_buffer(n.ivalue).dtype;
-  llvm::Value* place = element_address(n.ivalue, emit_first_lane(n.args[0]));
-  if (guard) place = address_or_zeros(guard, place);
-  auto* value = b_.CreateAlignedLoad(storage_type(dtype), place, alignment(dtype));
+  llvm::Value* address = element_address(n.ivalue, emit_first_lane(n.args[0]));
+  if (guard) address = address_or_zeros(guard, address);
+  auto* value = b_.CreateAlignedLoad(storage_type(dtype), address, alignment(dtype));
   if (!guard) attach_alias_scopes(value, n.ivalue);
-  if (!guard && find_buffer(n.ivalue).exclusive) {
+  if (!guard && find_buffer(n.ivalue).noalias) {
     value->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
   }
   return to_compute_type(value, dtype);
@@ -239,21 +239,21 @@ llvm::Value* KernelEmitter::emit_strided_load(const Expr& e, int64_t stride, llv
   };
   llvm::Value* offset = emit_first_lane(n.args[0]);
   if (stride == 1) {
-    llvm::Value* place = element_address(n.ivalue, offset);
-    if (guard) place = address_or_zeros(guard, place);
+    llvm::Value* address = element_address(n.ivalue, offset);
+    if (guard) address = address_or_zeros(guard, address);
     const llvm::Align align = vector_alignment(dtype, n.args[0]);
     if (!mask || is_true(mask)) {
-      return attach_alias_scopes(b_.CreateAlignedLoad(vector_of(lanes_), place, align), n.ivalue);
+      return attach_alias_scopes(b_.CreateAlignedLoad(vector_of(lanes_), address, align), n.ivalue);
     }
     llvm::Value* zeros = llvm::Constant::getNullValue(vector_of(lanes_));
-    return attach_alias_scopes(b_.CreateMaskedLoad(vector_of(lanes_), place, align, mask, zeros),
+    return attach_alias_scopes(b_.CreateMaskedLoad(vector_of(lanes_), address, align, mask, zeros),
                                n.ivalue);
   }
   if (stride == -1) {
-    llvm::Value* place = element_address(n.ivalue, b_.CreateSub(offset, b_.getInt64(lanes_ - 1)));
+    llvm::Value* address = element_address(n.ivalue, b_.CreateSub(offset, b_.getInt64(lanes_ - 1)));
     if (!mask) mask = splat(b_.getTrue());
     llvm::Value* zeros = llvm::Constant::getNullValue(vector_of(lanes_));
-    auto* value = b_.CreateMaskedLoad(vector_of(lanes_), place, alignment(dtype),
+    auto* value = b_.CreateMaskedLoad(vector_of(lanes_), address, alignment(dtype),
                                       b_.CreateVectorReverse(mask), zeros);
     return b_.CreateVectorReverse(attach_alias_scopes(value, n.ivalue));
   }
@@ -275,8 +275,8 @@ llvm::Value* KernelEmitter::emit_strided_load(const Expr& e, int64_t stride, llv
   return b_.CreateShuffleVector(loaded, pick);
 }
 
-/// Returns the mask of a vector load that a shuffle follows, with one bit per element. An element
-/// is enabled if `mask` enables any lane that reads it. The lanes that read element i are
+/// Returns the mask of a vector load whose result is shuffled, with one bit per element. An element
+/// is enabled if `mask` enables any lane that reads the element. The lanes that read element i are
 /// readers[0][i], readers[1][i], ...; unused entries are `lanes_`. Conjuncts of `mask` that are
 /// equal in all lanes are applied without a shuffle.
 llvm::Value* KernelEmitter::shuffled_load_mask(llvm::Value* mask,
@@ -325,8 +325,8 @@ llvm::Value* KernelEmitter::emit_shuffled_load(const Expr& e, const std::vector<
   }
   if (!mask) mask = splat(b_.getTrue());
   llvm::Value* touched = shuffled_load_mask(mask, readers);
-  llvm::Value* place = element_address(n.ivalue, emit_first_lane(n.args[0]));
-  auto* loaded = attach_alias_scopes(b_.CreateMaskedLoad(type, place, alignment(dtype), touched,
+  llvm::Value* address = element_address(n.ivalue, emit_first_lane(n.args[0]));
+  auto* loaded = attach_alias_scopes(b_.CreateMaskedLoad(type, address, alignment(dtype), touched,
                                                          llvm::Constant::getNullValue(type)),
                                      n.ivalue);
   const std::vector<int> pick(steps.begin(), steps.end());
@@ -362,8 +362,8 @@ void KernelEmitter::emit_error_store(const kir::StoreTo& s) {
     value = b_.CreateIntMaxReduce(b_.CreateSelect(mask, value, least), /*IsSigned=*/true);
   }
   first_lane_values_.clear();  // values computed in the branch do not dominate later code
-  llvm::Value* place = element_address(s.buffer, emit_first_lane(s.offset));
-  auto* store = b_.CreateAlignedStore(value, place, alignment(find_buffer(s.buffer).dtype));
+  llvm::Value* address = element_address(s.buffer, emit_first_lane(s.offset));
+  auto* store = b_.CreateAlignedStore(value, address, alignment(find_buffer(s.buffer).dtype));
   attach_alias_scopes(store, s.buffer)->setAtomic(llvm::AtomicOrdering::Monotonic);
   b_.CreateBr(done);
   b_.SetInsertPoint(done);
@@ -381,10 +381,10 @@ void KernelEmitter::emit_store(const kir::StoreTo& s) {
   if (mask && is_true(mask)) mask = nullptr;
   if (mask && is_false(mask)) return;
   llvm::Value* value = emit_expr(s.value);
-  const bool one_place = !vector_ || is_uniform(s.offset);
+  const bool uniform_offset = !vector_ || is_uniform(s.offset);
   const bool in_lanes = value->getType()->isVectorTy() || (mask && mask->getType()->isVectorTy());
   value = to_storage_type(value, s.value.dtype(), buffer.dtype);
-  if (one_place && !in_lanes) {
+  if (uniform_offset && !in_lanes) {
     llvm::BasicBlock* done = nullptr;
     if (mask) {
       auto* then = llvm::BasicBlock::Create(context_, "store", function_);
@@ -393,8 +393,8 @@ void KernelEmitter::emit_store(const kir::StoreTo& s) {
       b_.SetInsertPoint(then);
       first_lane_values_.clear();  // values computed in the branch do not dominate later code
     }
-    llvm::Value* place = element_address(s.buffer, emit_first_lane(s.offset));
-    attach_alias_scopes(b_.CreateAlignedStore(value, place, alignment(buffer.dtype)), s.buffer);
+    llvm::Value* address = element_address(s.buffer, emit_first_lane(s.offset));
+    attach_alias_scopes(b_.CreateAlignedStore(value, address, alignment(buffer.dtype)), s.buffer);
     if (done) {
       b_.CreateBr(done);
       b_.SetInsertPoint(done);
@@ -413,14 +413,14 @@ void KernelEmitter::emit_store(const kir::StoreTo& s) {
       s.buffer);
 }
 
-/// Whether `e` loads from `buffer`, or from an operand that may overlap a result.
+/// Whether `e` loads from `buffer`, or from an input that may alias an output.
 bool KernelEmitter::may_read_stored(const Expr& e, int64_t buffer) const {
   bool found = false;
   for_each_node(e, [&](const Expr& n) {
     if (n.op() != ScalarOp::load) return;
     const int64_t id = n.node().ivalue;
     const kir::Buffer& read = find_buffer(id);
-    found = found || id == buffer || (read.role == kir::Buffer::Role::in && !read.exclusive);
+    found = found || id == buffer || (read.role == kir::Buffer::Role::in && !read.noalias);
   });
   return found;
 }
@@ -449,20 +449,20 @@ bool KernelEmitter::emit_interleaved_loop(const kir::For& loop, int64_t begin, i
   };
   bind(begin);
   if (lane_stride(store->offset) != n) return false;
-  llvm::Value* place = nullptr;
+  llvm::Value* first_offset = nullptr;
   std::vector<llvm::Value*> values;
   for (int64_t i = begin; i < end; ++i) {
     bind(i);
     emit_block({loop.body->begin(), loop.body->end() - 1});
     forget_values();
-    if (i == begin) place = emit_first_lane(store->offset);
+    if (i == begin) first_offset = emit_first_lane(store->offset);
     llvm::Value* value = emit_expr(store->value);
     values.push_back(splat(to_storage_type(value, store->value.dtype(), buffer.dtype)));
   }
   for (int64_t i = 0; i < n; ++i) {
     llvm::Value* vector = interleaved_part(values, i);
     llvm::Value* address =
-        element_address(store->buffer, b_.CreateAdd(place, b_.getInt64(i * lanes_)));
+        element_address(store->buffer, b_.CreateAdd(first_offset, b_.getInt64(i * lanes_)));
     attach_alias_scopes(b_.CreateAlignedStore(vector, address, alignment(buffer.dtype)),
                         store->buffer);
   }
@@ -490,7 +490,7 @@ void KernelEmitter::emit_strided_store(const kir::StoreTo& s, int64_t stride, ll
                                        llvm::Value* mask) {
   const DType dtype = find_buffer(s.buffer).dtype;
   const llvm::Align align = stride == 1 ? vector_alignment(dtype, s.offset) : alignment(dtype);
-  llvm::Value* place = element_address(s.buffer, emit_first_lane(s.offset));
+  llvm::Value* address = element_address(s.buffer, emit_first_lane(s.offset));
   if (stride > 1) {
     value = spread_lanes(value, stride);
     mask = spread_lanes(mask ? mask : splat(b_.getTrue()), stride);
@@ -498,15 +498,15 @@ void KernelEmitter::emit_strided_store(const kir::StoreTo& s, int64_t stride, ll
   if (const int lane = mask ? only_lane(mask) : -1; lane >= 0) {
     // Stores the only enabled lane as a scalar: LLVM 22 on x86 miscompiles a one-lane masked store
     // of a truncated value.
-    place = element_address(s.buffer, b_.CreateAdd(emit_first_lane(s.offset), b_.getInt64(lane)));
+    address = element_address(s.buffer, b_.CreateAdd(emit_first_lane(s.offset), b_.getInt64(lane)));
     value = b_.CreateExtractElement(value, static_cast<uint64_t>(lane));
     const uint64_t away = static_cast<uint64_t>(lane * size_of(dtype));
-    attach_alias_scopes(b_.CreateAlignedStore(value, place, llvm::commonAlignment(align, away)),
+    attach_alias_scopes(b_.CreateAlignedStore(value, address, llvm::commonAlignment(align, away)),
                         s.buffer);
   } else if (mask && !is_true(mask)) {
-    attach_alias_scopes(b_.CreateMaskedStore(value, place, align, mask), s.buffer);
+    attach_alias_scopes(b_.CreateMaskedStore(value, address, align, mask), s.buffer);
   } else {
-    attach_alias_scopes(b_.CreateAlignedStore(value, place, align), s.buffer);
+    attach_alias_scopes(b_.CreateAlignedStore(value, address, align), s.buffer);
   }
 }
 

@@ -17,9 +17,9 @@ Value* exponent_of(MathOps& m, Value* x) {
   return m.isub(m.lshr(m.to_bits(normal), bits), offset);
 }
 
-/// Returns fmod(x, d), where d = y * 2^k with the smallest k >= 0 for which x / d is below 2^p. p
-/// is the number of mantissa bits. The result is exact, because the quotient and the remainder are
-/// representable.
+/// Returns fmod(x, d) with d = y * 2^k. k is the smallest number >= 0 for which x / d is below 2^p;
+/// p is the number of mantissa bits. The result is exact, because the quotient and the remainder
+/// are representable.
 Value* reduce_once(MathOps& m, Value* x, Value* y) {
   Value* difference = m.isub(exponent_of(m, x), exponent_of(m, y));
   Value* shift =
@@ -27,7 +27,7 @@ Value* reduce_once(MathOps& m, Value* x, Value* y) {
   Value* divisor = m.ldexp(y, shift);
   Value* quotient = m.floor(m.div(x, divisor));
   Value* rest = m.exact_fma(m.neg(quotient), divisor, x);
-  // The division may round up to the next integer, so the quotient may be 1 too large.
+  // The quotient is 1 too large if the division rounded up to the next integer.
   return m.select(m.lt(rest, m.constant(0)), m.add(rest, divisor), rest);
 }
 

@@ -89,14 +89,14 @@ llvm::Value* KernelEmitter::emit_node(const Expr& e) {
     case ScalarOp::load:
       return emit_load(e);
     case ScalarOp::acc: {
-      const AccBinding& acc = find_accumulator(n.ivalue);
+      const AccumulatorBinding& acc = find_accumulator(n.ivalue);
       check(!acc.varying || vector_,
             [&] { return "kernel " + kernel_.name + ": lanes are read outside a loop"; });
-      const bool position = reads_position(acc, n.dtype);
+      const bool argmax_index = reads_argmax_index(acc, n.dtype);
       llvm::Type* type =
-          position ? acc.position->getAllocatedType()->getArrayElementType() : acc.type;
-      llvm::Value* value = b_.CreateLoad(type, acc_address(acc, n.args, position));
-      return position ? emit_cast(value, DType::i64, n.dtype) : value;
+          argmax_index ? acc.argmax_index->getAllocatedType()->getArrayElementType() : acc.type;
+      llvm::Value* value = b_.CreateLoad(type, acc_address(acc, n.args, argmax_index));
+      return argmax_index ? emit_cast(value, DType::i64, n.dtype) : value;
     }
     case ScalarOp::lanes:
       return emit_lane_reduction(e);
@@ -204,8 +204,8 @@ llvm::Value* KernelEmitter::emit_min_max(bool maximum, DType dtype, llvm::Value*
   return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, result);
 }
 
-/// Emits an integer division that rounds down (floordiv), or its remainder (mod). If the divisor is
-/// 0, the result is 0 and nothing traps.
+/// Emits an integer division that rounds down (floordiv), or the remainder of that division (mod).
+/// If the divisor is 0, the result is 0 and nothing traps.
 llvm::Value* KernelEmitter::emit_integer_division(const Expr& e, llvm::Value* a, llvm::Value* b) {
   const bool modulo = e.op() == ScalarOp::mod;
   check(!is_float(e.dtype()), [&] { return "kernel " + kernel_.name + ": floordiv of floats"; });
@@ -325,31 +325,32 @@ llvm::Value* KernelEmitter::emit_philox(const Expr& e) {
 
 /// Whether reading an argmax accumulator as `dtype` yields the argmax index instead of the value.
 /// The index and the value have different dtypes.
-bool KernelEmitter::reads_position(const AccBinding& acc, DType dtype) {
-  return acc.position && dtype != acc.decl->dtype;
+bool KernelEmitter::reads_argmax_index(const AccumulatorBinding& acc, DType dtype) {
+  return acc.argmax_index && dtype != acc.decl->dtype;
 }
 
 /// Reduces the lanes of an accumulator to one value. Combines the lower half of the lanes with the
 /// upper half until one lane is left.
 llvm::Value* KernelEmitter::emit_lane_reduction(const Expr& e) {
   const Expr& source = e.args().at(0);
-  const AccBinding& acc = find_accumulator(source.node().ivalue);
+  const AccumulatorBinding& acc = find_accumulator(source.node().ivalue);
   const DType dtype = acc.decl->dtype;
   const std::vector<Expr>& index = source.args();
   llvm::Value* value = b_.CreateLoad(acc.type, acc_address(acc, index, false));
-  llvm::Value* position = nullptr;
-  if (acc.position) {
-    llvm::Type* type = acc.position->getAllocatedType()->getArrayElementType();
-    position = b_.CreateLoad(type, acc_address(acc, index, true));
+  llvm::Value* argmax_index = nullptr;
+  if (acc.argmax_index) {
+    llvm::Type* type = acc.argmax_index->getAllocatedType()->getArrayElementType();
+    argmax_index = b_.CreateLoad(type, acc_address(acc, index, true));
   }
-  const bool want_position = reads_position(acc, e.dtype());
-  if (acc.varying) reduce_over_lanes(acc.decl->combine, dtype, value, position);
-  if (acc.decl->per_lane && team_ > 1) reduce_over_team(acc.decl->combine, dtype, value, position);
-  return want_position ? emit_cast(position, DType::i64, e.dtype()) : value;
+  const bool want_index = reads_argmax_index(acc, e.dtype());
+  if (acc.varying) reduce_over_lanes(acc.decl->combine, dtype, value, argmax_index);
+  if (acc.decl->per_lane && thread_group_size_ > 1)
+    reduce_over_thread_group(acc.decl->combine, dtype, value, argmax_index);
+  return want_index ? emit_cast(argmax_index, DType::i64, e.dtype()) : value;
 }
 
 void KernelEmitter::reduce_over_lanes(Combine kind, DType dtype, llvm::Value*& value,
-                                      llvm::Value*& position) {
+                                      llvm::Value*& argmax_index) {
   auto half = [&](llvm::Value* v, int64_t width, bool upper) {
     std::vector<int> lanes;
     for (int64_t i = 0; i < width; ++i) lanes.push_back(static_cast<int>(upper ? width + i : i));
@@ -357,17 +358,17 @@ void KernelEmitter::reduce_over_lanes(Combine kind, DType dtype, llvm::Value*& v
   };
   for (int64_t width = lanes_ / 2; width >= 1; width /= 2) {
     llvm::Value *a = half(value, width, false), *b = half(value, width, true);
-    if (!position) {
+    if (!argmax_index) {
       value = emit_combine(kind, dtype, a, b);
       continue;
     }
-    llvm::Value *pa = half(position, width, false), *pb = half(position, width, true);
+    llvm::Value *pa = half(argmax_index, width, false), *pb = half(argmax_index, width, true);
     llvm::Value* better = argmax_improves(dtype, b, pb, a, pa);
     value = b_.CreateSelect(better, b, a);
-    position = b_.CreateSelect(better, pb, pa);
+    argmax_index = b_.CreateSelect(better, pb, pa);
   }
   value = b_.CreateExtractElement(value, uint64_t{0});
-  if (position) position = b_.CreateExtractElement(position, uint64_t{0});
+  if (argmax_index) argmax_index = b_.CreateExtractElement(argmax_index, uint64_t{0});
 }
 
 }  // namespace fluid::emit

@@ -11,28 +11,32 @@ constexpr unsigned kSharedAddressSpace = 3;
 
 }  // namespace
 
-ThreadOps::ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t team)
-    : b_(b), module_(*function.getParent()), team_(team), function_(function) {
+ThreadOps::ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t thread_group_size)
+    : b_(b),
+      module_(*function.getParent()),
+      thread_group_size_(thread_group_size),
+      function_(function) {
   llvm::Value* thread = read_special_register(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x);
   llvm::Value* cuda_block = read_special_register(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
   llvm::Value* grid_blocks = read_special_register(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
-  const int64_t teams = threads_per_block(team) / team;
-  thread_rank_ = teams == 1 ? thread : b_.CreateAnd(thread, b_.getInt64(team - 1));
-  team_index_ = cuda_block;
-  teams_ = grid_blocks;
-  if (teams > 1) {
-    llvm::Value* many = b_.getInt64(teams);
-    team_index_ =
-        b_.CreateAdd(b_.CreateMul(cuda_block, many), b_.CreateUDiv(thread, b_.getInt64(team)));
-    teams_ = b_.CreateMul(grid_blocks, many);
+  const int64_t thread_groups = threads_per_block(thread_group_size) / thread_group_size;
+  thread_rank_ =
+      thread_groups == 1 ? thread : b_.CreateAnd(thread, b_.getInt64(thread_group_size - 1));
+  thread_group_index_ = cuda_block;
+  thread_group_count_ = grid_blocks;
+  if (thread_groups > 1) {
+    llvm::Value* many = b_.getInt64(thread_groups);
+    thread_group_index_ = b_.CreateAdd(b_.CreateMul(cuda_block, many),
+                                       b_.CreateUDiv(thread, b_.getInt64(thread_group_size)));
+    thread_group_count_ = b_.CreateMul(grid_blocks, many);
   }
-  if (team >= kWarp) {
+  if (thread_group_size >= kWarp) {
     mask_ = b_.getInt32(~0U);
     return;
   }
   llvm::Value* first = b_.CreateAnd(b_.CreateTrunc(thread, b_.getInt32Ty()),
-                                    b_.getInt32(static_cast<uint32_t>(kWarp - team)));
-  mask_ = b_.CreateShl(b_.getInt32((1U << team) - 1), first);
+                                    b_.getInt32(static_cast<uint32_t>(kWarp - thread_group_size)));
+  mask_ = b_.CreateShl(b_.getInt32((1U << thread_group_size) - 1), first);
 }
 
 llvm::Value* ThreadOps::read_special_register(unsigned id) {
@@ -68,7 +72,7 @@ llvm::Value* ThreadOps::shuffle_xor(llvm::Value* v, int64_t distance) {
 }
 
 void ThreadOps::barrier() {
-  if (team_ <= kWarp) {
+  if (thread_group_size_ <= kWarp) {
     b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {mask_});
   } else {
 #if LLVM_VERSION_MAJOR >= 21

@@ -17,12 +17,12 @@ class ThreadOps {
  public:
   /// Emits code that computes the index of the thread in its thread group, and the index of the
   /// group. The insertion point of `b` must be in the entry block.
-  ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t team);
+  ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t thread_group_size);
 
   /// Index of the thread in its thread group.
   llvm::Value* thread_rank() const { return thread_rank_; }
-  llvm::Value* team_index() const { return team_index_; }
-  llvm::Value* team_count() const { return teams_; }
+  llvm::Value* thread_group_index() const { return thread_group_index_; }
+  llvm::Value* thread_group_count() const { return thread_group_count_; }
   /// Butterfly shuffle: returns the value of `v` in the thread whose rank is this thread's rank xor
   /// `distance`. `distance` must be less than the warp size.
   llvm::Value* shuffle_xor(llvm::Value* v, int64_t distance);
@@ -43,8 +43,8 @@ class ThreadOps {
 
   llvm::IRBuilder<>& b_;
   llvm::Module& module_;
-  const int64_t team_;
-  llvm::Value *thread_rank_, *team_index_, *teams_;
+  const int64_t thread_group_size_;
+  llvm::Value *thread_rank_, *thread_group_index_, *thread_group_count_;
   llvm::Value* mask_ = nullptr;    // member mask of the thread group, for warp-level operations
   llvm::Value* shared_ = nullptr;  // array in shared memory; created on first use
   llvm::Function& function_;

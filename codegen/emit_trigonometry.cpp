@@ -13,14 +13,15 @@ namespace {
 namespace coef = coefficients;
 using llvm::Value;
 
-/// Precision of sin, cos and tan. All three are computed in f64, even for f32 results.
+/// Constants for sin, cos and tan with results of one dtype. All computations are in f64, even for
+/// f32 results.
 struct Precision {
   double far;  ///< smallest |x| for which the Cody-Waite reduction is too imprecise
   std::span<const double> half_pi;
   std::span<const double> sin_coefficients, cos_coefficients;
 };
 /// An f32 in [1/2, 2^30) is at least 2^-28 away from every multiple of pi/2. With pi/2 as a sum of
-/// two doubles, the error is below 2^-78.
+/// two doubles, the error of the reduced argument is below 2^-78.
 constexpr Precision kForF32 = {0x1p30, std::span(coef::kHalfPi).first(2), coef::kSin32,
                                coef::kCos32};
 constexpr Precision kForF64 = {0x1p20, coef::kHalfPi, coef::kSin64, coef::kCos64};
@@ -69,7 +70,7 @@ Angle reduce_angle_far(MathOps& m, Value* x) {
   Value* quadrant = m.lshr(m.iadd(high, m.int_constant(int64_t{1} << 61)), 62);
   Value* fraction = m.isub(high, m.shl(quadrant, 62));
   // The reduced angle is fraction * 2^-62 + middle * 2^-126 quarter turns. `turn` holds its leading
-  // bits and is exact in f64. `rest` holds the other bits.
+  // bits, which are exact in f64. `rest` holds the trailing bits.
   Value* leading = m.shl(m.ashr(fraction, 10), 10);
   Value* turn = m.mul(m.to_float(leading), m.constant(0x1p-62));
   Value* rest = m.fma(m.to_float(m.isub(fraction, leading)), m.constant(0x1p-62),
@@ -178,9 +179,9 @@ Value* arctangent(MathOps& m, Value* x) {
   return m.copy_sign(y, x);
 }
 
-/// Argument z of the polynomial of asin(y) for y = |x|. If y <= 1/2, z is y^2. Otherwise
-/// asin(y) = pi/2 - 2 asin(sqrt(z)), so z is (1 - y) / 2 and root is 2 sqrt(z). This z is exact. If
-/// y > 1, z is negative and root is NaN.
+/// Argument z of the polynomial of asin(y) for y = |x|. If y <= 1/2, z = y^2. Otherwise
+/// z = (1 - y) / 2, which is exact, and root = 2 sqrt(z), because asin(y) = pi/2 - 2 asin(sqrt(z)).
+/// If y > 1, z is negative and root is NaN.
 struct ArcsineArgument {
   Value* is_far;  // whether |x| > 1/2
   Value* z;

@@ -9,8 +9,8 @@
 namespace fluid {
 namespace {
 
-/// If the kernel consists of Lets and one vector loop whose body holds only Lets and unmasked
-/// stores, returns the loop. Returns null for other kernels.
+/// Returns the vector loop of a kernel that otherwise consists of Lets. Returns null for other
+/// kernels, and if the loop holds anything but Lets and unmasked stores.
 kir::For* only_loop(kir::Kernel& kernel) {
   if (kernel.body.empty() || !kernel.finish.empty()) return nullptr;
   const auto is_let = [](const kir::Stmt& s) { return std::holds_alternative<kir::Let>(s); };
@@ -47,7 +47,7 @@ int64_t fill_size(const kir::Kernel& kernel) {
   return size;
 }
 
-/// Appends words to the kernel's constants buffer, and statements that load them.
+/// Appends words to the kernel's constants buffer. `statements` loads the words.
 class ConstantLoads {
  public:
   explicit ConstantLoads(KernelBuilder& builder) : b_(builder) {}
@@ -68,7 +68,8 @@ class ConstantLoads {
     return append_let(b_, load(table_of(dtype), dtype, at), statements);
   }
 
-  /// Returns the index of the buffer that holds the constants as words of `dtype`.
+  /// Returns the index of the constants buffer with elements of `dtype`. Adds the buffer if there
+  /// is none.
   int64_t table_of(DType dtype) {
     std::vector<kir::Buffer>& buffers = b_.kernel.buffers;
     const auto found = std::ranges::find_if(buffers, [&](const kir::Buffer& b) {

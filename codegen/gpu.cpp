@@ -17,7 +17,9 @@ constexpr int64_t kIndexLimit = INT32_MAX - 0xffff;
 
 }  // namespace
 
-int64_t threads_per_block(int64_t team) { return team <= emit::kWarp ? kMinThreads : team; }
+int64_t threads_per_block(int64_t thread_group_size) {
+  return thread_group_size <= emit::kWarp ? kMinThreads : thread_group_size;
+}
 
 int64_t max_batch(std::span<const kir::Buffer> buffers) {
   int64_t most = kIndexLimit;
@@ -29,8 +31,8 @@ int64_t max_batch(std::span<const kir::Buffer> buffers) {
 }
 
 int64_t GpuLaunch::grid_size(int64_t batch) const {
-  const int64_t teams = threads / team;
-  return (kir::evaluate(blocks, batch) + teams - 1) / teams;
+  const int64_t thread_groups = threads / thread_group_size;
+  return (kir::evaluate(blocks, batch) + thread_groups - 1) / thread_groups;
 }
 
 std::vector<kir::Kernel> split_off_finish(kir::Kernel kernel) {
@@ -47,8 +49,9 @@ std::vector<kir::Kernel> split_off_finish(kir::Kernel kernel) {
 }
 
 GpuLaunch launch_parameters(const kir::Kernel& kernel) {
-  const int64_t shared = kernel.team > emit::kWarp ? emit::kSharedWords * 8 : 0;
-  return {kernel.name, threads_per_block(kernel.team), shared, kernel.blocks, kernel.team};
+  const int64_t shared = kernel.thread_group_size > emit::kWarp ? emit::kSharedWords * 8 : 0;
+  return {kernel.name, threads_per_block(kernel.thread_group_size), shared, kernel.blocks,
+          kernel.thread_group_size};
 }
 
 GpuProgram compile_ptx(std::span<const kir::Kernel> kernels, const std::string& arch) {

@@ -1,9 +1,9 @@
 #pragma once
 
 // Generates kernels for NVIDIA GPUs as PTX. A fused group becomes one or several kernels, which are
-// launched one after the other. A thread group runs one block of the kernel IR
-// (kir::Kernel::blocks) at a time. A thread group is a whole CUDA thread block, or some threads of
-// one warp. No CUDA header is needed here.
+// launched in order. A thread group runs one block of the kernel IR (kir::Kernel::blocks) at a
+// time. A thread group is a whole CUDA thread block, or some threads of one warp. This code
+// includes no CUDA headers.
 
 #include <span>
 #include <string>
@@ -14,8 +14,8 @@
 
 namespace fluid {
 
-/// Alignment of every buffer, in bytes. A vector load that begins inside a buffer may extend past
-/// its end. So the memory of a buffer must be readable up to the next multiple of this alignment.
+/// Alignment of every buffer, in bytes. The memory of a buffer must be readable up to the next
+/// multiple of this alignment, because a vector load may extend past the end of the buffer.
 inline constexpr int64_t kGpuAlignment = 16;
 
 /// Schedules a fused group for a GPU. Returns its kernels in launch order. Each kernel starts after
@@ -35,7 +35,7 @@ struct GpuLaunch {
   /// Bytes of static shared memory; there is no dynamic shared memory.
   int64_t shared_bytes = 0;
   Expr blocks;
-  int64_t team = 1;
+  int64_t thread_group_size = 1;
   /// Returns the CUDA grid size at which each thread group runs one block of the kernel IR. A
   /// smaller grid is valid, because thread groups run blocks in a grid-stride loop.
   int64_t grid_size(int64_t batch) const;
@@ -50,14 +50,13 @@ struct GpuProgram {
   int64_t max_batch = 0;            ///< maximum batch size: a larger batch overflows 32-bit indices
 };
 
-/// Returns the launch parameters of a kernel.
 GpuLaunch launch_parameters(const kir::Kernel& kernel);
 
 /// Compiles kernels to PTX for `arch` ("sm_90"). Throws UserError for an unsupported `arch`.
 GpuProgram compile_ptx(std::span<const kir::Kernel> kernels, const std::string& arch);
 
-/// Returns the CUDA block size for thread groups of `team` threads.
-int64_t threads_per_block(int64_t team);
+/// Returns the CUDA block size for thread groups of `thread_group_size` threads.
+int64_t threads_per_block(int64_t thread_group_size);
 /// Returns the maximum batch size for which 32-bit indices can address every element of every
 /// buffer.
 int64_t max_batch(std::span<const kir::Buffer> buffers);

@@ -16,7 +16,7 @@ constexpr int64_t kBlockThreads = 128;  // CUDA block size if each thread comput
 // Maximum number of register accumulators per thread.
 constexpr int64_t kMaxThreadAccumulators = 32;
 // Maximum number of accumulators of a tile that a thread group computes.
-constexpr int64_t kMaxTeamAccumulators = 16;
+constexpr int64_t kMaxThreadGroupAccumulators = 16;
 constexpr int64_t kMaxTile = 8;           // maximum tile size along one variable
 constexpr double kMinTermsPerSplit = 64;  // minimum reduction length per slice of split-K
 // Maximum number of multiply-adds in the body of the innermost loop.
@@ -49,27 +49,28 @@ Expr all_of(const std::vector<Expr>& conditions) {
 std::optional<GpuContraction> GpuContraction::match(KernelBuilder& b) {
   GpuContraction c(b);
   Vars rows;
-  std::optional<std::vector<FlatSink>> sinks = match_sum_with_epilogue(b, rows);
-  if (!sinks) return std::nullopt;
-  c.sinks_ = *std::move(sinks);
+  std::optional<std::vector<FlatRoot>> roots = match_sum_with_epilogue(b, rows);
+  if (!roots) return std::nullopt;
+  c.roots_ = *std::move(roots);
   c.choose_lane_var();
   c.choose_tiles();
   c.choose_splits();
-  const bool shares = loads_of(c.sinks_.front().body).size() > 1;
-  // Leaves a sum over one operand to the row-wise schedule (Sweep), unless split-K is used.
+  const bool shares = loads_of(c.roots_.front().body).size() > 1;
+  // A sum of the elements of one operand is left to the row-wise schedule (Sweep), unless split-K
+  // is used.
   return shares || c.splits_ > 1 ? std::optional(std::move(c)) : std::nullopt;
 }
 
 /// Chooses the variable along which adjacent threads compute adjacent elements. Prefers a variable
 /// along which the operand loads, and the loads and stores of the epilogue, are contiguous.
 void GpuContraction::choose_lane_var() {
-  const FlatSink& sum = sinks_.front();
+  const FlatRoot& sum = roots_.front();
   const double terms = estimated_trip_count(b_, sum.reduce);
   double best = -1;
   for (const Vars* vars : {&sum.out, &sum.reduce}) {
     for (int64_t v : *vars) {
       double good = 0;
-      for (const FlatSink& s : sinks_) {
+      for (const FlatRoot& s : roots_) {
         good += vectorization_score(b_, s, v).score / (s.is_reduction() ? 1 : terms);
       }
       good *= lane_utilization(b_.extent(v), kGpu.lanes);
@@ -90,8 +91,8 @@ Expr GpuContraction::tile_count(int64_t var) const {
   return ceil_div(extent_expr(b_.extent(var)), tile_size(var));
 }
 
-/// Returns the cost of `load` in one iteration of a tile's reduction loop: the number of its
-/// executions, times the cost of one execution. A coalesced load by a warp costs 1.
+/// Returns the cost of `load` in one iteration of a tile's reduction loop: the number of load
+/// instructions times the cost of one. A coalesced load by a warp costs 1.
 double GpuContraction::load_cost(const Expr& load, const std::vector<Tile>& tiles) const {
   const int64_t step = step_of(load, lane_var_);
   double n = step <= 1 ? 1 : (step <= 4 ? 2 : kUncoalescedCost);
@@ -106,12 +107,12 @@ double GpuContraction::load_cost(const Expr& load, const std::vector<Tile>& tile
 }
 
 double GpuContraction::thread_count(const std::vector<Tile>& tiles) const {
-  double n = estimated_trip_count(b_, sinks_.front().out);
+  double n = estimated_trip_count(b_, roots_.front().out);
   for (const Tile& t : tiles) {
     const double extent = estimated_extent(b_.extent(t.var)), size = static_cast<double>(t.size);
     n *= std::ceil(extent / size) / extent;
   }
-  const double terms = estimated_trip_count(b_, sinks_.front().reduce);
+  const double terms = estimated_trip_count(b_, roots_.front().reduce);
   if (lanes_reduced_) n *= std::min<double>(static_cast<double>(kGpu.lanes), terms);
   return n;
 }
@@ -125,15 +126,15 @@ double GpuContraction::tile_cost(const std::vector<Tile>& tiles) const {
     products *= size;
     used *= extent / (std::ceil(extent / size) * size);
   }
-  for (const Expr& load : loads_of(sinks_.front().body)) loads += load_cost(load, tiles);
-  const double terms = estimated_trip_count(b_, sinks_.front().reduce);
+  for (const Expr& load : loads_of(roots_.front().body)) loads += load_cost(load, tiles);
+  const double terms = estimated_trip_count(b_, roots_.front().reduce);
   const double most = thread_count(tiles) * std::max(terms / kMinTermsPerSplit, 1.0);
   return (1 + 2 * loads / products) / used / std::min(most / kBusyThreads, 1.0);
 }
 
 void GpuContraction::choose_tiles() {
-  const Vars& vars = sinks_.front().out;
-  const int64_t most = lanes_reduced_ ? kMaxTeamAccumulators : kMaxThreadAccumulators;
+  const Vars& vars = roots_.front().out;
+  const int64_t most = lanes_reduced_ ? kMaxThreadGroupAccumulators : kMaxThreadAccumulators;
   double best = tile_cost({});
   auto consider = [&](const std::vector<Tile>& tiles) {
     const double c = tile_cost(tiles);
@@ -154,7 +155,7 @@ void GpuContraction::choose_tiles() {
 }
 
 void GpuContraction::choose_splits() {
-  const FlatSink& sum = sinks_.front();
+  const FlatRoot& sum = roots_.front();
   const double terms = estimated_trip_count(b_, sum.reduce);
   const double wanted = std::ceil(kBusyThreads / thread_count(tiles_));
   const double most =
@@ -164,33 +165,34 @@ void GpuContraction::choose_splits() {
 }
 
 std::vector<kir::Kernel> GpuContraction::emit() {
-  const FlatSink& sum = sinks_.front();
+  const FlatRoot& sum = roots_.front();
   if (splits_ > 1) {
     Dim elements = sum.result_elements;
     elements.size *= splits_;
-    partial_sums_ = b_.add_scratch_buffer(sum.acc, elements);
+    partial_sums_ = b_.add_scratch_buffer(sum.acc_dtype, elements);
     split_var_ = b_.next_var++;
   }
-  std::vector<kir::Kernel> kernels = {lanes_reduced_ ? tile_per_team_kernel()
+  std::vector<kir::Kernel> kernels = {lanes_reduced_ ? tile_per_thread_group_kernel()
                                                      : tile_per_thread_kernel()};
   if (splits_ > 1) kernels.push_back(split_k_reduction_kernel());
   return kernels;
 }
 
-/// Returns the range [begin, end) of the first reduction variable in the current slice of split-K.
+/// Returns the range [begin, end) of the first reduction variable that the current slice of split-K
+/// sums.
 std::pair<Expr, Expr> GpuContraction::split_bounds() const {
-  const Expr size = extent_expr(b_.extent(sinks_.front().reduce.front()));
+  const Expr size = extent_expr(b_.extent(roots_.front().reduce.front()));
   if (splits_ == 1) return {Expr::index(0), size};
   const Expr length = ceil_div(size, splits_ * kVectorTerms) * Expr::index(kVectorTerms);
   const Expr begin = min_index(size, Expr::var(split_var_) * length);
   return {begin, min_index(size, begin + length)};
 }
 
-/// Binds all result variables to their values in tile `tile_index`. Returns the sinks of this tile.
+/// Binds all result variables to their values in tile `tile_index`. Returns the roots of this tile.
 /// Sets `block` to the block in which the variables are bound.
 GpuContraction::TileBody GpuContraction::bind_tile(kir::Block*& block, const Expr& tile_index) {
-  TileBody tile{sinks_, {}, {}, {}};
-  Vars order = sinks_.front().out;
+  TileBody tile{roots_, {}, {}, {}};
+  Vars order = roots_.front().out;
   std::ranges::reverse(order);
   if (const auto it = std::ranges::find(order, lane_var_); it != order.end()) {
     std::rotate(order.begin(), it, it + 1);  // lane_var_ varies fastest
@@ -208,14 +210,14 @@ GpuContraction::TileBody GpuContraction::bind_tile(kir::Block*& block, const Exp
     tile.unrolled.push_back(within.node().ivalue);
     tile.index.push_back(within);
     const Dim& extent = b_.extent(t.var);
-    Expr place = tile_indices[t.var] * Expr::index(t.size) + within;
+    Expr index = tile_indices[t.var] * Expr::index(t.size) + within;
     // The last tile may extend past the end of the result. Its reads are clamped to the last
     // element.
     if (extent.batch || extent.size % t.size != 0) {
-      tile.in_bounds.push_back(scalar::compare(ScalarOp::lt, place, extent_expr(extent)));
-      place = min_index(place, extent_expr(extent) - Expr::index(1));
+      tile.in_bounds.push_back(scalar::compare(ScalarOp::lt, index, extent_expr(extent)));
+      index = min_index(index, extent_expr(extent) - Expr::index(1));
     }
-    for (FlatSink& s : tile.sinks) substitute(s, t.var, place);
+    for (FlatRoot& s : tile.roots) substitute(s, t.var, index);
   }
   return tile;
 }
@@ -229,15 +231,15 @@ kir::Block& GpuContraction::emit_tile_loops(const TileBody& tile, kir::Block& ou
   return *at;
 }
 
-void GpuContraction::accumulate(const TileBody& tile, int64_t acc, kir::Block& out) {
+void GpuContraction::accumulate(const TileBody& tile, int64_t accumulator_id, kir::Block& out) {
   emit_tile_loops(tile, out).push_back(
-      {kir::Accumulate{acc, tile.index, tile.sinks.front().body, {}}});
+      {kir::Accumulate{accumulator_id, tile.index, tile.roots.front().body, {}}});
 }
 
 /// Emits the reduction loops of one slice of split-K. Unrolls inner loops while the body stays
 /// small.
 kir::Block& GpuContraction::emit_reduction_loops(TileBody& tile, kir::Block& out) {
-  const Vars vars = tile.sinks.front().reduce;
+  const Vars vars = tile.roots.front().reduce;
   double copies = 1;
   for (const Tile& t : tiles_) copies *= static_cast<double>(t.size);
   size_t serial = vars.size();
@@ -259,7 +261,7 @@ kir::Block& GpuContraction::emit_reduction_loops(TileBody& tile, kir::Block& out
                      scalar::floordiv(end, four));
       at = &add_loop(*at, within.node().ivalue, Expr::index(0), Expr::index(kVectorTerms),
                      Kind::unroll);
-      substitute(tile.sinks.front(), vars[i], step * four + within);
+      substitute(tile.roots.front(), vars[i], step * four + within);
     } else {
       at = &add_loop(*at, vars[i], begin, end, i < serial ? Kind::serial : Kind::unroll);
     }
@@ -271,17 +273,17 @@ kir::Block& GpuContraction::emit_reduction_loops(TileBody& tile, kir::Block& out
 kir::Kernel GpuContraction::tile_per_thread_kernel() {
   kir::Kernel kernel = b_.kernel;
   Expr count = Expr::index(splits_);
-  for (int64_t v : sinks_.front().out) count = count * tile_count(v);
+  for (int64_t v : roots_.front().out) count = count * tile_count(v);
   const Expr block = b_.new_var(), number = b_.new_var();
   kernel.block_var = block.node().ivalue;
   kernel.blocks = ceil_div(count, kBlockThreads);
   kernel.vector_width = 1;
-  kernel.team = kBlockThreads;
+  kernel.thread_group_size = kBlockThreads;
   const Expr begin = block * Expr::index(kBlockThreads);
   kir::Block* at = &add_loop(kernel.body, number.node().ivalue, begin,
                              min_index(count, begin + Expr::index(kBlockThreads)), Kind::vector);
   TileBody tile = bind_tile(at, number);
-  kir::Acc acc{b_.next_acc++, sinks_.front().acc, Combine::sum, {}, false};
+  kir::Accumulator acc{b_.next_accumulator++, roots_.front().acc_dtype, Combine::sum, {}, false};
   for (const Tile& t : tiles_) acc.dims.push_back(t.size);
   at->push_back({acc});
   accumulate(tile, acc.id, emit_reduction_loops(tile, *at));
@@ -291,19 +293,19 @@ kir::Kernel GpuContraction::tile_per_thread_kernel() {
 
 /// Returns a kernel in which a thread group computes a tile of results: its threads divide the
 /// reduction dimension among themselves.
-kir::Kernel GpuContraction::tile_per_team_kernel() {
+kir::Kernel GpuContraction::tile_per_thread_group_kernel() {
   kir::Kernel kernel = b_.kernel;
-  const FlatSink& sum = sinks_.front();
+  const FlatRoot& sum = roots_.front();
   Expr count = Expr::index(splits_);
   for (int64_t v : sum.out) count = count * tile_count(v);
   const Expr block = b_.new_var(), term = b_.new_var();
   kernel.block_var = block.node().ivalue;
   kernel.blocks = count;
   kernel.vector_width = 1;
-  kernel.team = kGpu.lanes;
+  kernel.thread_group_size = kGpu.lanes;
   kir::Block* at = &kernel.body;
   TileBody tile = bind_tile(at, block);
-  kir::Acc acc{b_.next_acc++, sum.acc, Combine::sum, {}, true};
+  kir::Accumulator acc{b_.next_accumulator++, sum.acc_dtype, Combine::sum, {}, true};
   for (const Tile& t : tiles_) acc.dims.push_back(t.size);
   at->push_back({acc});
 
@@ -327,23 +329,25 @@ kir::Kernel GpuContraction::tile_per_team_kernel() {
 }
 
 /// Stores the results of a tile or, with split-K, its partial sums.
-void GpuContraction::store_tile(const TileBody& tile, int64_t acc, bool per_lane, kir::Block& out) {
-  const FlatSink& sum = tile.sinks.front();
+void GpuContraction::store_tile(const TileBody& tile, int64_t accumulator_id, bool per_lane,
+                                kir::Block& out) {
+  const FlatRoot& sum = tile.roots.front();
   kir::Block& at = emit_tile_loops(tile, out);
-  const Expr value = append_let(b_, read_acc(acc, sum.acc, tile.index, per_lane), at);
+  const Expr value =
+      append_let(b_, read_accumulator(accumulator_id, sum.acc_dtype, tile.index, per_lane), at);
   const Expr mask = all_of(tile.in_bounds);
-  if (splits_ == 1) return store_results(tile.sinks, value, mask, at);
-  const Expr place = Expr::var(split_var_) * extent_expr(sum.result_elements) + sum.result_index;
-  at.push_back({kir::StoreTo{partial_sums_, place, value, mask}});
+  if (splits_ == 1) return store_results(tile.roots, value, mask, at);
+  const Expr offset = Expr::var(split_var_) * extent_expr(sum.result_elements) + sum.result_index;
+  at.push_back({kir::StoreTo{partial_sums_, offset, value, mask}});
 }
 
-void GpuContraction::store_results(const std::vector<FlatSink>& sinks, const Expr& total,
+void GpuContraction::store_results(const std::vector<FlatRoot>& roots, const Expr& total,
                                    const Expr& mask, kir::Block& out) {
-  const FlatSink& sum = sinks.front();
+  const FlatRoot& sum = roots.front();
   const DType dtype = sum.source->op->results[0].type.dtype;
   out.push_back({kir::Let{2 * sum.id, scalar::cast(total, dtype)}});
   std::vector<kir::Stmt> stores;
-  for (const FlatSink& s : sinks) {
+  for (const FlatRoot& s : roots) {
     for (size_t i = 0; i < s.stores.size(); ++i) {
       const Expr value = s.is_reduction() ? read_let(2 * sum.id, compute_dtype(dtype))
                                           : append_let(b_, s.body, out);
@@ -357,29 +361,30 @@ void GpuContraction::store_results(const std::vector<FlatSink>& sinks, const Exp
 /// the slices.
 kir::Kernel GpuContraction::split_k_reduction_kernel() {
   kir::Kernel kernel = b_.kernel;
-  const FlatSink& sum = sinks_.front();
+  const FlatRoot& sum = roots_.front();
   const Expr count = extent_expr(sum.result_elements);
   const Expr block = b_.new_var(), number = b_.new_var(), part = b_.new_var();
   kernel.name += "_finish";
   kernel.block_var = block.node().ivalue;
   kernel.blocks = ceil_div(count, kBlockThreads);
   kernel.vector_width = 1;
-  kernel.team = kBlockThreads;
+  kernel.thread_group_size = kBlockThreads;
   const Expr begin = block * Expr::index(kBlockThreads);
   kir::Block& each = add_loop(kernel.body, number.node().ivalue, begin,
                               min_index(count, begin + Expr::index(kBlockThreads)), Kind::vector);
-  const kir::Acc acc{b_.next_acc++, sum.acc, Combine::sum, {}, false};
+  const kir::Accumulator acc{b_.next_accumulator++, sum.acc_dtype, Combine::sum, {}, false};
   each.push_back({acc});
   kir::Block& add =
       add_loop(each, part.node().ivalue, Expr::index(0), Expr::index(splits_), Kind::serial);
   add.push_back(
-      {kir::Accumulate{acc.id, {}, load(partial_sums_, sum.acc, part * count + number), {}}});
+      {kir::Accumulate{acc.id, {}, load(partial_sums_, sum.acc_dtype, part * count + number), {}}});
   std::vector<std::pair<int64_t, Expr>> digits;
   for (size_t i = sum.out.size(); i-- > 0;) {
     digits.push_back({sum.out[i], extent_expr(b_.extent(sum.out[i]))});
   }
   kir::Block& at = delinearize(b_, number, digits, each);
-  store_results(sinks_, append_let(b_, read_acc(acc.id, sum.acc, {}, false), at), {}, at);
+  store_results(roots_, append_let(b_, read_accumulator(acc.id, sum.acc_dtype, {}, false), at), {},
+                at);
   return kernel;
 }
 

@@ -28,14 +28,14 @@ class GpuContraction {
     int64_t var = -1;
     int64_t size = 1;
   };
-  /// The sinks of one tile. In their expressions, each tiled result variable is replaced by a
+  /// The roots of one tile. In their expressions, each tiled result variable is replaced by a
   /// function of the tile index and of the variables `unrolled`.
   struct TileBody {
-    std::vector<FlatSink> sinks;
+    std::vector<FlatRoot> roots;
     Vars unrolled;  ///< variables of the unrolled loops, one per tiled variable
-    /// Index of an element in the tile: the variables `unrolled` as expressions.
+    /// The variables `unrolled` as expressions, which index the accumulators of the tile.
     std::vector<Expr> index;
-    /// An element of the tile is inside the result if all these conditions hold.
+    /// Conditions on an element of the tile. If all are true, the element is inside the result.
     std::vector<Expr> in_bounds;
   };
   explicit GpuContraction(KernelBuilder& builder) : b_(builder) {}
@@ -50,21 +50,21 @@ class GpuContraction {
   Expr tile_count(int64_t var) const;
 
   kir::Kernel tile_per_thread_kernel();
-  kir::Kernel tile_per_team_kernel();
+  kir::Kernel tile_per_thread_group_kernel();
   kir::Kernel split_k_reduction_kernel();
   TileBody bind_tile(kir::Block*& block, const Expr& tile_index);
   // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.
   kir::Block& emit_tile_loops(const TileBody& tile, kir::Block& out);
   kir::Block& emit_reduction_loops(TileBody& tile, kir::Block& out);
-  void accumulate(const TileBody& tile, int64_t acc, kir::Block& out);
-  void store_tile(const TileBody& tile, int64_t acc, bool per_lane, kir::Block& out);
-  void store_results(const std::vector<FlatSink>& sinks, const Expr& total, const Expr& mask,
+  void accumulate(const TileBody& tile, int64_t accumulator_id, kir::Block& out);
+  void store_tile(const TileBody& tile, int64_t accumulator_id, bool per_lane, kir::Block& out);
+  void store_results(const std::vector<FlatRoot>& roots, const Expr& total, const Expr& mask,
                      kir::Block& out);
   std::pair<Expr, Expr> split_bounds() const;
 
   KernelBuilder& b_;
-  std::vector<FlatSink> sinks_;  ///< the contraction, then its epilogue
-  int64_t lane_var_ = -1;       ///< variable along which adjacent threads compute adjacent elements
+  std::vector<FlatRoot> roots_;  ///< the contraction, then its epilogue
+  int64_t lane_var_ = -1;  ///< variable whose adjacent values are processed by adjacent threads
   bool lanes_reduced_ = false;  ///< whether lane_var_ is a reduction variable
   std::vector<Tile> tiles_;
   /// Number of slices into which split-K divides the first reduction variable; 1: no split-K.

@@ -6,7 +6,7 @@ namespace fluid {
 namespace {
 
 // Copy kernels: number of threads per block, and number of elements that a block copies.
-constexpr int64_t kCopyTeam = 128, kCopyBlock = 1024;
+constexpr int64_t kCopyThreadGroup = 128, kCopyBlock = 1024;
 
 /// Returns the widest integer dtype whose size divides `bytes`.
 DType word_of(int64_t bytes) {
@@ -32,12 +32,12 @@ kir::Kernel error_flag_kernel(int64_t count) {
                                  {"refused", DType::i64, 1, kir::Buffer::Role::out}},
                      .blocks = Expr::index(1)};
   constexpr int64_t kPair = 1, kSum = 0;
-  kernel.body.push_back({kir::Acc{kSum, DType::i64}});
+  kernel.body.push_back({kir::Accumulator{kSum, DType::i64}});
   const Expr set = load(0, DType::i64, Expr::var(kPair) * Expr::index(2));
   add_loop(kernel.body, kPair, Expr::index(0), Expr::index(count))
       .push_back({kir::Accumulate{kSum, {}, set, {}}});
   const Expr before = load(1, DType::i64, Expr::index(0));
-  const Expr now = read_acc(kSum, DType::i64, {}, false);
+  const Expr now = read_accumulator(kSum, DType::i64, {}, false);
   kernel.body.push_back({kir::StoreTo{1, Expr::index(0), before + now, {}}});
   return kernel;
 }
@@ -50,7 +50,7 @@ kir::Kernel copy_kernel(int64_t bytes) {
                                  {"to", word, count, kir::Buffer::Role::out}},
                      .blocks = Expr::index((count + kCopyBlock - 1) / kCopyBlock),
                      .vector_width = 1,
-                     .team = kCopyTeam};
+                     .thread_group_size = kCopyThreadGroup};
   constexpr int64_t kElement = 1;
   const Expr begin = Expr::var(kernel.block_var) * Expr::index(kCopyBlock);
   const Expr end = min_index(begin + Expr::index(kCopyBlock), Expr::index(count));

@@ -1,5 +1,5 @@
 // Schedules fused groups for GPUs. Chooses the thread group size and vector width of their kernels.
-// The row-wise schedule (Sweep) uses smaller blocks for a GPU than for a CPU, and divides the
+// The row-wise schedule (Sweep) uses smaller blocks for a GPU than for a CPU. It divides the
 // iterations of vector loops among the threads of a group.
 
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace fluid {
 namespace {
 
 // Maximum thread group size. The registers of an SM suffice for several groups of this size.
-constexpr int64_t kMaxTeam = 256;
+constexpr int64_t kMaxThreadGroup = 256;
 // Maximum thread group size if the kernel has only one block.
-constexpr int64_t kMaxSingleTeam = 512;
+constexpr int64_t kMaxSingleThreadGroup = 512;
 constexpr int64_t kMaxLanes = 8;
 constexpr int64_t kLargeBatch = int64_t{1} << 20;
 
@@ -51,7 +51,7 @@ void for_each_expr(const kir::Block& block, const std::function<void(const Expr&
       see(let->value);
     } else if (auto* a = std::get_if<kir::Accumulate>(&s)) {
       see(a->value);
-      see(a->position);
+      see(a->argmax_index);
     } else if (auto* store = std::get_if<kir::StoreTo>(&s)) {
       for (const Expr& e : {store->offset, store->value, store->mask}) see(e);
     }
@@ -159,15 +159,15 @@ int64_t choose_vector_width(const kir::Kernel& kernel) {
   return fits ? lanes : 1;
 }
 
-void choose_team(kir::Kernel& kernel) {
+void choose_thread_group_size(kir::Kernel& kernel) {
   kernel.vector_width = choose_vector_width(kernel);
   int64_t most = 1;
   for_each_vector_loop(kernel.body, [&](const kir::For& loop) {
     most = std::max(most, iterations(loop.begin, loop.end));
   });
-  const int64_t limit = is_constant(kernel.blocks, 1) ? kMaxSingleTeam : kMaxTeam;
+  const int64_t limit = is_constant(kernel.blocks, 1) ? kMaxSingleThreadGroup : kMaxThreadGroup;
   const int64_t threads = (std::min(most, limit * kMaxLanes) - 1) / kernel.vector_width + 1;
-  kernel.team =
+  kernel.thread_group_size =
       std::min(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(threads))), limit);
 }
 
@@ -177,7 +177,7 @@ std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& 
   if (const ir::Op* op = loops_op(body)) {
     std::vector<kir::Kernel> kernels =
         split_off_finish(loops_kernel(*op, name, KernelDevice::cuda));
-    for (kir::Kernel& kernel : kernels) choose_team(kernel);
+    for (kir::Kernel& kernel : kernels) choose_thread_group_size(kernel);
     return kernels;
   }
   const Group group = analyze_fused_body(body);
@@ -190,10 +190,10 @@ std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& 
   KernelBuilder b(group, name, kGpu);
   emit_sweeps(b);
   std::vector<kir::Kernel> kernels = split_off_finish(std::move(b.kernel));
-  for (kir::Kernel& kernel : kernels) choose_team(kernel);
+  for (kir::Kernel& kernel : kernels) choose_thread_group_size(kernel);
   if (!leaves_gpu_idle(group, kernels)) return kernels;
   kernels = schedule_in_stages(group, name);
-  for (kir::Kernel& kernel : kernels) choose_team(kernel);
+  for (kir::Kernel& kernel : kernels) choose_thread_group_size(kernel);
   return kernels;
 }
 

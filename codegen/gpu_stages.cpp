@@ -21,18 +21,18 @@ constexpr double kElementsPerThread = 4;
 class Stages {
  public:
   Stages(const Group& group, std::string name)
-      : base_(group, name, kGpu), name_(std::move(name)), stored_(group.sinks.size()) {
+      : base_(group, name, kGpu), name_(std::move(name)), stored_(group.roots.size()) {
     // Each stage computes complete reductions, without partial results per block.
-    for (GroupSink& s : base_.group.sinks) s.reduces_rows = false;
+    for (FusionRoot& s : base_.group.roots) s.reduces_rows = false;
     find_deferred_maps();
   }
 
   std::vector<kir::Kernel> kernels() {
     int last = 0;
-    for (const GroupSink& s : base_.group.sinks) last = std::max(last, s.stage);
+    for (const FusionRoot& s : base_.group.roots) last = std::max(last, s.stage);
     for (int stage = 0; stage <= last; ++stage) {
-      for (const auto& sinks : sinks_with_equal_loops(stage, true)) emit_reductions(sinks);
-      for (const auto& sinks : sinks_with_equal_loops(stage, false)) emit_sinks(sinks);
+      for (const auto& roots : roots_with_equal_loops(stage, true)) emit_reductions(roots);
+      for (const auto& roots : roots_with_equal_loops(stage, false)) emit_roots(roots);
     }
     for (const GroupPart& part : base_.group.parts) emit_deferred(part);
     for (kir::Kernel& kernel : kernels_) kernel.buffers = base_.kernel.buffers;
@@ -42,14 +42,14 @@ class Stages {
  private:
   using Buffers = std::array<int64_t, 2>;  ///< buffer index of each result of a reduction
 
-  const GroupSink& source(int id) const { return base_.group.sinks[static_cast<size_t>(id)]; }
+  const FusionRoot& source(int id) const { return base_.group.roots[static_cast<size_t>(id)]; }
 
-  /// Returns the ids of the reductions of a stage or, if `reductions` is false, of its elementwise
-  /// sinks that are not deferred. Sinks with equal loops form one group.
-  std::vector<std::vector<int>> sinks_with_equal_loops(int stage, bool reductions) const {
+  /// Returns the ids of a stage's reductions or, if `reductions` is false, of its elementwise
+  /// roots. Omits deferred roots. Each inner vector holds roots with equal loops.
+  std::vector<std::vector<int>> roots_with_equal_loops(int stage, bool reductions) const {
     std::vector<std::vector<int>> sets;
-    for (int id = 0; id < static_cast<int>(base_.group.sinks.size()); ++id) {
-      const GroupSink& s = source(id);
+    for (int id = 0; id < static_cast<int>(base_.group.roots.size()); ++id) {
+      const FusionRoot& s = source(id);
       if (s.stage != stage || s.combine.has_value() != reductions || deferred_.contains(id))
         continue;
       const auto same = std::ranges::find_if(sets, [&](const std::vector<int>& set) {
@@ -60,17 +60,17 @@ class Stages {
     return sets;
   }
 
-  /// Finds the deferred sinks, which the last kernels compute. A deferred sink is an elementwise
-  /// sink whose loops run over exactly the row variables of a GroupPart, for example an update of
+  /// Finds the deferred roots, which the last kernels compute. A deferred root is an elementwise
+  /// root whose loops run over exactly the row variables of a GroupPart, for example an update of
   /// running statistics. It may be computed in place, because each iteration reads only elements of
-  /// the row that it writes. A deferred sink must not read an input that an earlier elementwise
-  /// sink may overwrite.
+  /// the row that it writes. A deferred root must not read an input that an earlier elementwise
+  /// root may overwrite.
   void find_deferred_maps() {
     const Group& group = base_.group;
-    // Output index -> id of the elementwise sink that computes the output.
+    // Output index -> id of the elementwise root that computes the output.
     std::map<int, int> producers;
     for (const GroupPart& part : group.parts) {
-      for (const int id : part.sinks) {
+      for (const int id : part.roots) {
         if (source(id).combine) continue;
         producers[source(id).outputs[0]] = id;
         if (std::ranges::is_permutation(without_unit_dims(source(id).out), part.rows))
@@ -87,54 +87,54 @@ class Stages {
     }
   }
 
-  static bool reads(const GroupSink& sink, int input) {
+  static bool reads(const FusionRoot& root, int input) {
     bool found = false;
-    for_each_node(sink.body, [&](const Expr& e) {
+    for_each_node(root.body, [&](const Expr& e) {
       found |= e.op() == ScalarOp::read && e.node().ivalue == input;
     });
     return found;
   }
 
-  /// Returns the sink as a FlatSink, which loads the reduction results of earlier kernels from
+  /// Returns the root as a FlatRoot, which loads the reduction results of earlier kernels from
   /// their buffers.
-  FlatSink flat(KernelBuilder& b, int id) const {
+  FlatRoot flat(KernelBuilder& b, int id) const {
     return flatten(b, id, [&](const Expr& let) {
       const ReductionRead read = reduction_of(let);
       return load_reduction_result(
-          b.group, let, stored_[static_cast<size_t>(read.sink)][static_cast<size_t>(read.result)]);
+          b.group, let, stored_[static_cast<size_t>(read.root)][static_cast<size_t>(read.result)]);
     });
   }
 
   void emit_deferred(const GroupPart& part) {
     std::vector<int> ids;
-    std::ranges::copy_if(part.sinks, std::back_inserter(ids),
+    std::ranges::copy_if(part.roots, std::back_inserter(ids),
                          [&](int id) { return deferred_.contains(id); });
-    if (!ids.empty()) emit_sinks(ids);
+    if (!ids.empty()) emit_roots(ids);
   }
 
-  /// Emits one kernel that computes the sinks `ids`: elementwise sinks or complete reductions.
-  void emit_sinks(const std::vector<int>& ids) {
+  /// Emits one kernel that computes the roots `ids`: elementwise roots or complete reductions.
+  void emit_roots(const std::vector<int>& ids) {
     KernelBuilder b = base_;
-    std::vector<FlatSink> sinks;
-    for (const int id : ids) store_if_consumed(sinks.emplace_back(flat(b, id)));
-    emit(b, std::move(sinks), {});
+    std::vector<FlatRoot> roots;
+    for (const int id : ids) store_if_consumed(roots.emplace_back(flat(b, id)));
+    emit(b, std::move(roots), {});
   }
 
   void emit_reductions(const std::vector<int>& ids) {
     const Vars split = split_vars(source(ids[0]));
-    if (split.empty()) return emit_sinks(ids);
+    if (split.empty()) return emit_roots(ids);
     const std::vector<int64_t> partial = emit_partial_reductions(ids, split);
     KernelBuilder b = base_;
-    std::vector<FlatSink> sinks;
+    std::vector<FlatRoot> roots;
     for (size_t i = 0; i < ids.size(); ++i) {
-      FlatSink& sink = sinks.emplace_back(flat(b, ids[i]));
+      FlatRoot& root = roots.emplace_back(flat(b, ids[i]));
       Vars kept = split;
-      kept.insert(kept.end(), sink.out.begin(), sink.out.end());
-      sink.reduce = split;
-      sink.body = load(partial[i], sink.acc, row_major_index(b, kept));
-      store_if_consumed(sink);
+      kept.insert(kept.end(), root.out.begin(), root.out.end());
+      root.reduce = split;
+      root.body = load(partial[i], root.acc_dtype, row_major_index(b, kept));
+      store_if_consumed(root);
     }
-    emit(b, std::move(sinks), {.rows_in_lanes = false});
+    emit(b, std::move(roots), {.may_vectorize_rows = false});
   }
 
   /// Emits a kernel that computes partial reductions over all reduction variables except `split`.
@@ -142,26 +142,26 @@ class Stages {
   /// partial results are indexed by `split` and by the result variables.
   std::vector<int64_t> emit_partial_reductions(const std::vector<int>& ids, const Vars& split) {
     KernelBuilder b = base_;
-    std::vector<FlatSink> sinks;
+    std::vector<FlatRoot> roots;
     std::vector<int64_t> partial;
     for (const int id : ids) {
-      FlatSink& sink = sinks.emplace_back(flat(b, id));
-      sink.out.insert(sink.out.begin(), split.begin(), split.end());
-      sink.reduce = without(sink.reduce, split);
-      sink.result_index = row_major_index(b, sink.out);
-      sink.result_elements = element_count(b, sink.out);
-      partial.push_back(base_.add_scratch_buffer(sink.acc, sink.result_elements));
-      sink.stores = {{0, sink.result_index}};
-      sink.buffers = {partial.back()};
-      sink.unrounded = true;
+      FlatRoot& root = roots.emplace_back(flat(b, id));
+      root.out.insert(root.out.begin(), split.begin(), split.end());
+      root.reduce = without(root.reduce, split);
+      root.result_index = row_major_index(b, root.out);
+      root.result_elements = element_count(b, root.out);
+      partial.push_back(base_.add_scratch_buffer(root.acc_dtype, root.result_elements));
+      root.stores = {{0, root.result_index}};
+      root.buffers = {partial.back()};
+      root.unrounded = true;
     }
-    emit(b, std::move(sinks), {});
+    emit(b, std::move(roots), {});
     return partial;
   }
 
   /// Returns the reduction variables that index the partial results, outermost first. Returns an
   /// empty list if one kernel computes the whole reduction.
-  Vars split_vars(const GroupSink& s) const {
+  Vars split_vars(const FusionRoot& s) const {
     Vars split;
     if (s.combine == Combine::argmax) return split;
     double threads = estimated_trip_count(base_, without_unit_dims(s.out)) / kElementsPerThread;
@@ -176,22 +176,22 @@ class Stages {
     return split;
   }
 
-  /// If a later kernel reads the results of the reduction, adds scratch buffers and stores the
-  /// results to them.
-  void store_if_consumed(FlatSink& sink) {
-    if (!sink.source->read_by_sink) return;
-    for (size_t r = 0; r < sink.source->outputs.size(); ++r) {
-      const DType dtype = compute_dtype(sink.source->op->results[r].type.dtype);
-      int64_t& buffer = stored_[static_cast<size_t>(sink.id)][r];
-      buffer = base_.add_scratch_buffer(dtype, sink.result_elements);
-      sink.stores.push_back({static_cast<int>(r), sink.result_index});
-      sink.buffers.push_back(buffer);
+  /// If a later kernel reads the results of the reduction, adds scratch buffers for the results and
+  /// stores the results there.
+  void store_if_consumed(FlatRoot& root) {
+    if (!root.source->read_by_root) return;
+    for (size_t r = 0; r < root.source->outputs.size(); ++r) {
+      const DType dtype = compute_dtype(root.source->op->results[r].type.dtype);
+      int64_t& buffer = stored_[static_cast<size_t>(root.id)][r];
+      buffer = base_.add_scratch_buffer(dtype, root.result_elements);
+      root.stores.push_back({static_cast<int>(r), root.result_index});
+      root.buffers.push_back(buffer);
     }
   }
 
-  void emit(KernelBuilder& b, std::vector<FlatSink> sinks, SweepOptions options) {
-    const Vars rows = sinks.front().out;
-    Sweep sweep(b, std::move(sinks), rows, options);
+  void emit(KernelBuilder& b, std::vector<FlatRoot> roots, SweepOptions options) {
+    const Vars rows = roots.front().out;
+    Sweep sweep(b, std::move(roots), rows, options);
     const Expr block = b.new_var();
     b.kernel.name = name_ + "_" + std::to_string(kernels_.size());
     b.kernel.block_var = block.node().ivalue;
@@ -200,10 +200,10 @@ class Stages {
     kernels_.push_back(std::move(b.kernel));
   }
 
-  KernelBuilder base_;  ///< copied for each kernel; has all buffers that exist so far
+  KernelBuilder base_;  ///< copied for each kernel; holds all buffers added so far
   std::string name_;
-  std::set<int> deferred_;       ///< ids of the deferred sinks
-  std::vector<Buffers> stored_;  ///< scratch buffers of reduction results, indexed by sink id
+  std::set<int> deferred_;       ///< ids of the deferred roots
+  std::vector<Buffers> stored_;  ///< scratch buffers of reduction results, indexed by root id
   std::vector<kir::Kernel> kernels_;
 };
 
@@ -215,13 +215,13 @@ double group_iterations(const Group& group, const Vars& vars) {
 }
 
 /// Whether schedule_in_stages() can replace a row-wise schedule that has a finish function. All
-/// sinks of the finish function must be elementwise, and all other sinks must be in the first
-/// stage. Otherwise an elementwise sink could overwrite an operand that a sink of a later stage
+/// roots of the finish function must be elementwise, and all other roots must be in the first
+/// stage. Otherwise an elementwise root could overwrite an operand that a root of a later stage
 /// reads.
 bool can_replace_finish(const Group& group) {
   return std::ranges::all_of(group.parts, &GroupPart::to_columns) &&
          std::ranges::all_of(
-             group.sinks, [](const GroupSink& s) { return s.finish ? !s.combine : s.stage == 0; });
+             group.roots, [](const FusionRoot& s) { return s.finish ? !s.combine : s.stage == 0; });
 }
 
 }  // namespace
@@ -231,10 +231,10 @@ bool leaves_gpu_idle(const Group& group, const std::vector<kir::Kernel>& sweep) 
   const bool checks_data = kernel.buffers.back().role == kir::Buffer::Role::error;
   if (checks_data || (sweep.size() > 1 && !can_replace_finish(group))) return false;
   double elements = 0;
-  for (const GroupSink& s : group.sinks)
+  for (const FusionRoot& s : group.roots)
     elements += group_iterations(group, s.out) * group_iterations(group, s.reduce);
-  const auto threads =
-      static_cast<double>(kir::evaluate(kernel.blocks, kir::kNominalBatch) * kernel.team);
+  const auto threads = static_cast<double>(kir::evaluate(kernel.blocks, kir::kNominalBatch) *
+                                           kernel.thread_group_size);
   const double work = elements / threads / static_cast<double>(kernel.vector_width);
   return work * (1 - threads / kBusyThreads) > kMaxExtraElements;
 }

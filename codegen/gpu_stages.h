@@ -3,7 +3,7 @@
 // Schedules a group as several kernels, if its row-wise schedule (Sweep) has too few rows to fill a
 // GPU.
 //
-// The row-wise schedule computes the reductions of a row, and the sinks that read them, in one
+// The row-wise schedule computes the reductions of a row, and the roots that read them, in one
 // block. For example, it sums an NHWC tensor with 64 channels over the pixels in 512 blocks. In
 // each block, only 16 threads are busy, each with 4 channels. In the schedule of this file, the
 // kernels of a stage compute all results of the stage in parallel. A reduction of many elements to

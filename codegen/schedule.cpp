@@ -29,7 +29,7 @@ kir::Block& loop_over(const KernelBuilder& b, const Vars& vars, kir::Block& out,
 }
 
 /// Emits Kernel::finish, which runs once after all blocks. Kernel::finish combines the partial
-/// results of the blocks in a fixed order, then computes the sinks that read the combined results.
+/// results of the blocks in a fixed order, then computes the roots that read the combined results.
 class Finish {
  public:
   explicit Finish(KernelBuilder& builder) : b_(builder) {}
@@ -41,10 +41,10 @@ class Finish {
     int64_t buffers[2] = {-1, -1};
   };
   void combine_partials(const PartialResults& partial, const Expr& blocks);
-  void emit_reduction(const FlatSink& sink);
-  void emit_maps(std::vector<FlatSink> sinks);
-  void store_result(const FlatSink& sink, int64_t acc, bool per_lane, kir::Block& out);
-  FlatSink flatten_sink(int id);
+  void emit_reduction(const FlatRoot& root);
+  void emit_maps(std::vector<FlatRoot> roots);
+  void store_result(const FlatRoot& root, int64_t accumulator_id, bool per_lane, kir::Block& out);
+  FlatRoot flatten_root(int id);
   Expr load_stored(const Expr& let);
 
   KernelBuilder& b_;
@@ -53,91 +53,94 @@ class Finish {
 
 void Finish::emit(const GroupPart& part, const Sweep& sweep) {
   for (const PartialResults& p : sweep.partials()) combine_partials(p, sweep.blocks());
-  // Elementwise sinks, grouped by equal loop variables.
-  std::vector<std::vector<FlatSink>> maps;
-  for (int id : part.sinks) {
-    if (!b_.group.sinks[static_cast<size_t>(id)].finish) continue;
-    FlatSink sink = flatten_sink(id);
-    if (sink.is_reduction()) {
-      emit_reduction(sink);
+  // Elementwise roots, grouped by equal loop variables.
+  std::vector<std::vector<FlatRoot>> maps;
+  for (int id : part.roots) {
+    if (!b_.group.roots[static_cast<size_t>(id)].finish) continue;
+    FlatRoot root = flatten_root(id);
+    if (root.is_reduction()) {
+      emit_reduction(root);
       continue;
     }
     auto same = std::ranges::find_if(
-        maps, [&](const std::vector<FlatSink>& m) { return m.front().out == sink.out; });
-    if (same == maps.end()) same = maps.insert(same, std::vector<FlatSink>());
-    same->push_back(std::move(sink));
+        maps, [&](const std::vector<FlatRoot>& m) { return m.front().out == root.out; });
+    if (same == maps.end()) same = maps.insert(same, std::vector<FlatRoot>());
+    same->push_back(std::move(root));
   }
-  for (auto& sinks : maps) emit_maps(std::move(sinks));
+  for (auto& roots : maps) emit_maps(std::move(roots));
 }
 
-FlatSink Finish::flatten_sink(int id) {
+FlatRoot Finish::flatten_root(int id) {
   return flatten(b_, id, [&](const Expr& let) { return load_stored(let); });
 }
 
 Expr Finish::load_stored(const Expr& let) {
   const ReductionRead read = reduction_of(let);
-  return load_reduction_result(b_.group, let, stored_.at(read.sink).buffers[read.result]);
+  return load_reduction_result(b_.group, let, stored_.at(read.root).buffers[read.result]);
 }
 
 /// Stores one element of each result of a reduction to the outputs. Also stores the element to
-/// scratch buffers if later sinks in Kernel::finish read it.
-void Finish::store_result(const FlatSink& sink, int64_t acc, bool per_lane, kir::Block& out) {
-  const GroupSink& source = *sink.source;
+/// scratch buffers if later roots in Kernel::finish read it.
+void Finish::store_result(const FlatRoot& root, int64_t accumulator_id, bool per_lane,
+                          kir::Block& out) {
+  const FusionRoot& source = *root.source;
   for (size_t r = 0; r < source.outputs.size(); ++r) {
     const DType dtype = compute_dtype(source.op->results[r].type.dtype);
-    const Expr result = r == 1 ? read_argmax_position(acc, sink.acc, {}, per_lane)
-                               : read_acc(acc, sink.acc, {}, per_lane);
+    const Expr result = r == 1 ? read_argmax_index(accumulator_id, root.acc_dtype, {}, per_lane)
+                               : read_accumulator(accumulator_id, root.acc_dtype, {}, per_lane);
     const Expr value = append_let(b_, scalar::cast(result, dtype), out);
-    if (source.read_by_sink) {
-      int64_t& buffer = stored_[sink.id].buffers[r];
-      if (buffer < 0) buffer = b_.add_scratch_buffer(dtype, sink.result_elements);
-      out.push_back({kir::StoreTo{buffer, sink.result_index, value, {}}});
+    if (source.read_by_root) {
+      int64_t& buffer = stored_[root.id].buffers[r];
+      if (buffer < 0) buffer = b_.add_scratch_buffer(dtype, root.result_elements);
+      out.push_back({kir::StoreTo{buffer, root.result_index, value, {}}});
     }
-    for (size_t i = 0; i < sink.stores.size(); ++i) {
-      if (sink.stores[i].first != static_cast<int>(r)) continue;
-      out.push_back({kir::StoreTo{sink.buffers[i], sink.stores[i].second, value, {}}});
+    for (size_t i = 0; i < root.stores.size(); ++i) {
+      if (root.stores[i].first != static_cast<int>(r)) continue;
+      out.push_back({kir::StoreTo{root.buffers[i], root.stores[i].second, value, {}}});
     }
   }
 }
 
 void Finish::combine_partials(const PartialResults& p, const Expr& blocks) {
-  const FlatSink& sink = *p.sink;
-  kir::Block& element = loop_over(b_, sink.out, b_.kernel.finish, p.block_major);
-  const kir::Acc acc{b_.next_acc++, sink.acc, *sink.source->combine, {}, !p.block_major};
+  const FlatRoot& root = *p.root;
+  kir::Block& element = loop_over(b_, root.out, b_.kernel.finish, p.block_major);
+  const kir::Accumulator acc{
+      b_.next_accumulator++, root.acc_dtype, *root.source->combine, {}, !p.block_major};
   element.push_back({acc});
   const int64_t v = b_.next_var++;
   kir::Block& at =
       add_loop(element, v, Expr::index(0), blocks, p.block_major ? Kind::serial : Kind::vector);
-  const Expr place = p.block_major
-                         ? Expr::var(v) * extent_expr(sink.result_elements) + sink.result_index
-                         : sink.result_index * Expr::index(p.stride) + Expr::var(v);
-  const Expr position = p.positions < 0 ? Expr() : load(p.positions, i64, place);
-  at.push_back({kir::Accumulate{acc.id, {}, load(p.buffer, sink.acc, place), position}});
-  store_result(sink, acc.id, acc.per_lane, element);
+  const Expr offset = p.block_major
+                          ? Expr::var(v) * extent_expr(root.result_elements) + root.result_index
+                          : root.result_index * Expr::index(p.stride) + Expr::var(v);
+  const Expr argmax_index = p.argmax_indices < 0 ? Expr() : load(p.argmax_indices, i64, offset);
+  at.push_back({kir::Accumulate{acc.id, {}, load(p.buffer, root.acc_dtype, offset), argmax_index}});
+  store_result(root, acc.id, acc.per_lane, element);
 }
 
-void Finish::emit_reduction(const FlatSink& sink) {
-  kir::Block& element = loop_over(b_, sink.out, b_.kernel.finish, false);
-  const bool lanes = !sink.reduce.empty() &&
-                     b_.extent(sink.reduce.back()).at(kMinVectorExtent) >= kMinVectorExtent;
-  const kir::Acc acc{b_.next_acc++, sink.acc, *sink.source->combine, {}, lanes};
+void Finish::emit_reduction(const FlatRoot& root) {
+  kir::Block& element = loop_over(b_, root.out, b_.kernel.finish, false);
+  const bool lanes = !root.reduce.empty() &&
+                     b_.extent(root.reduce.back()).at(kMinVectorExtent) >= kMinVectorExtent;
+  const kir::Accumulator acc{
+      b_.next_accumulator++, root.acc_dtype, *root.source->combine, {}, lanes};
   element.push_back({acc});
-  kir::Block& at = loop_over(b_, sink.reduce, element, true);
-  emit_bounds_checks(sink, at);
-  at.push_back({kir::Accumulate{acc.id, {}, sink.body, sink.position}});
-  store_result(sink, acc.id, lanes, element);
+  kir::Block& at = loop_over(b_, root.reduce, element, true);
+  emit_bounds_checks(root, at);
+  at.push_back({kir::Accumulate{acc.id, {}, root.body, root.argmax_index}});
+  store_result(root, acc.id, lanes, element);
 }
 
-void Finish::emit_maps(std::vector<FlatSink> sinks) {
-  kir::Block& at = loop_over(b_, sinks.front().out, b_.kernel.finish, true);
+void Finish::emit_maps(std::vector<FlatRoot> roots) {
+  kir::Block& at = loop_over(b_, roots.front().out, b_.kernel.finish, true);
   std::vector<Expr*> bodies;
-  for (FlatSink& s : sinks) {
+  for (FlatRoot& s : roots) {
     emit_bounds_checks(s, at);
     bodies.push_back(&s.body);
   }
   eliminate_common_subexpressions(b_, bodies, at);
-  for (FlatSink& s : sinks) s.body = append_let(b_, s.body, at);
-  for (const FlatSink& s : sinks) {
+  for (FlatRoot& s : roots) s.body = append_let(b_, s.body, at);
+  for (const FlatRoot& s : roots) {
     at.push_back({kir::StoreTo{s.buffers[0], s.stores[0].second, s.body, {}}});
   }
 }
@@ -193,7 +196,7 @@ void emit_sweeps(KernelBuilder& b) {
     blocks += n;
   }
   b.kernel.flops_per_block /= std::max(blocks, 1.0);
-  if (!b.checks) return;
+  if (!b.has_checks) return;
   const auto error = static_cast<int64_t>(b.kernel.buffers.size());
   const auto words = 2 * static_cast<int64_t>(b.group.inputs.size());
   b.kernel.buffers.push_back({"error", i64, words, kir::Buffer::Role::error});

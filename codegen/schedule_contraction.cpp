@@ -20,19 +20,19 @@ constexpr double kGatherCost = 16;
 constexpr double kMaxContractionCost = 3;
 // Minimum length of the sum; shorter sums use the row-wise schedule (Sweep).
 constexpr double kMinContractionTerms = 9;
-// Assumed number of results of a tile that share a load, used if every vector variable makes the
-// loads of some operand expensive. An example is a depthwise convolution of channels-last images,
-// in which the loads of the filters are gathers.
+// Assumed number of results that share a load. The assumption is made if every choice of the vector
+// variable makes the loads of some operand expensive. For example, a depthwise convolution of
+// channels-last images gathers the filters.
 constexpr double kReusingResults = 8;
 // Maximum number of multiply-adds in the body of the innermost loop.
 constexpr double kMaxUnrolledProducts = 300;
 // Maximum extent of an unrolled reduction loop. Covers the kernel sizes of most convolutions.
 constexpr int64_t kMaxUnrolledExtent = 8;
 constexpr double kBlockProducts = 200e3;
-// Tile size for a remainder whose extent depends on the batch size, if full tiles are larger.
+// Tile size for the remainder of a tiled variable whose extent depends on the batch size. Not used
+// if full tiles are at most this large.
 constexpr int64_t kRemainderTile = 4;
-// Maximum number of vector accumulators of a tile that spans several vectors along the vector
-// variable.
+// Maximum number of vector accumulators of a tile with several vectors along the vector variable.
 constexpr int64_t kMaxParallelAccumulators = 16;
 constexpr int64_t kChunk = 256;  // tile size along the vector variable
 // Maximum bytes of the operands that a strip of the reduction reads, so that they fit in the L1
@@ -62,36 +62,36 @@ std::vector<Expr> load_offsets(const Expr& body) {
 
 }  // namespace
 
-std::optional<std::vector<FlatSink>> match_sum_with_epilogue(KernelBuilder& b, Vars& rows) {
+std::optional<std::vector<FlatRoot>> match_sum_with_epilogue(KernelBuilder& b, Vars& rows) {
   if (b.group.parts.size() != 1) return std::nullopt;
   const GroupPart& part = b.group.parts.front();
-  for (size_t i = 0; i < part.sinks.size(); ++i) {
-    const GroupSink& s = b.group.sinks[static_cast<size_t>(part.sinks[i])];
+  for (size_t i = 0; i < part.roots.size(); ++i) {
+    const FusionRoot& s = b.group.roots[static_cast<size_t>(part.roots[i])];
     const bool sum = s.combine == Combine::sum && is_float(s.body.dtype());
     if (s.finish || s.reduces_rows || (i == 0 ? !sum : s.combine.has_value())) return std::nullopt;
   }
   rows = part.rows;
-  std::vector<FlatSink> sinks;
-  for (int id : part.sinks) {
-    sinks.push_back(
+  std::vector<FlatRoot> roots;
+  for (int id : part.roots) {
+    roots.push_back(
         flatten(b, id, [](const Expr& let) { return read_let(let.node().ivalue, let.dtype()); }));
-    if (!sinks.back().checks.empty()) return std::nullopt;
+    if (!roots.back().checks.empty()) return std::nullopt;
   }
-  collapse_vars(b, sinks, rows);
-  const FlatSink& sum = sinks.front();
-  for (const FlatSink& s : sinks) {
+  collapse_vars(b, roots, rows);
+  const FlatRoot& sum = roots.front();
+  for (const FlatRoot& s : roots) {
     if (!without(s.out, rows).empty() || s.out.size() != sum.out.size()) return std::nullopt;
   }
   if (sum.reduce.empty() || sum.out.empty()) return std::nullopt;
   if (estimated_trip_count(b, sum.reduce) < kMinContractionTerms) return std::nullopt;
-  return sinks;
+  return roots;
 }
 
 std::optional<Contraction> Contraction::match(KernelBuilder& b) {
   Contraction c(b);
-  std::optional<std::vector<FlatSink>> sinks = match_sum_with_epilogue(b, c.rows_);
-  if (!sinks) return std::nullopt;
-  c.sinks_ = *std::move(sinks);
+  std::optional<std::vector<FlatRoot>> roots = match_sum_with_epilogue(b, c.rows_);
+  if (!roots) return std::nullopt;
+  c.roots_ = *std::move(roots);
   if (!c.choose_vector_var(false) && !c.choose_vector_var(true)) return std::nullopt;
   c.choose_tiles();
   c.choose_memory_vars();
@@ -101,7 +101,7 @@ std::optional<Contraction> Contraction::match(KernelBuilder& b) {
 /// Returns the operand loads of one product, with their costs if `vector_var` is vectorized.
 std::vector<Contraction::OperandLoad> Contraction::operand_loads(int64_t vector_var) const {
   std::vector<OperandLoad> loads;
-  for (const Expr& offset : load_offsets(sinks_.front().body)) {
+  for (const Expr& offset : load_offsets(roots_.front().body)) {
     loads.push_back({offset, access_cost(offset, vector_var)});
   }
   return loads;
@@ -111,18 +111,18 @@ std::vector<Contraction::OperandLoad> Contraction::operand_loads(int64_t vector_
 /// `vector_var` is vectorized.
 double Contraction::result_access_cost(int64_t vector_var) const {
   double cost = 0;
-  for (const FlatSink& s : sinks_) {
+  for (const FlatRoot& s : roots_) {
     for (const auto& [result, offset] : s.stores) cost += access_cost(offset, vector_var);
     if (s.is_reduction()) continue;
     for (const Expr& offset : load_offsets(s.body)) cost += access_cost(offset, vector_var);
   }
-  return cost / estimated_trip_count(b_, sinks_.front().reduce);
+  return cost / estimated_trip_count(b_, roots_.front().reduce);
 }
 
 /// Returns the cost of `load` per product. If `load` does not depend on a result variable with an
 /// extent of at least kReusingResults, assumes that kReusingResults results share the load.
 double Contraction::shared_cost(const OperandLoad& load, int64_t vector_var) const {
-  const bool shared = std::ranges::any_of(sinks_.front().out, [&](int64_t v) {
+  const bool shared = std::ranges::any_of(roots_.front().out, [&](int64_t v) {
     return v != vector_var && !depends_on(load.offset, v) &&
            estimated_extent(b_.extent(v)) >= kReusingResults;
   });
@@ -133,7 +133,7 @@ double Contraction::shared_cost(const OperandLoad& load, int64_t vector_var) con
 /// kMaxContractionCost. `share_loads`: whether to use shared_cost() instead of the full cost of a
 /// load.
 bool Contraction::choose_vector_var(bool share_loads) {
-  const FlatSink& sum = sinks_.front();
+  const FlatRoot& sum = roots_.front();
   Vars candidates = sum.out;
   candidates.insert(candidates.end(), sum.reduce.begin(), sum.reduce.end());
   double best = std::numeric_limits<double>::infinity();
@@ -181,7 +181,7 @@ double Contraction::tile_cost(const std::vector<OperandLoad>& loads, const Tile&
 
 void Contraction::choose_tiles() {
   const std::vector<OperandLoad> loads = operand_loads(vector_);
-  const Vars vars = without(sinks_.front().out, {vector_});
+  const Vars vars = without(roots_.front().out, {vector_});
   const int64_t accumulators = b_.processor.accumulators;
   auto largest = [&](int64_t v) {
     const Dim& d = b_.extent(v);
@@ -211,7 +211,7 @@ void Contraction::choose_tiles() {
 /// Returns the bytes of the distinct operand elements that a tile reads in the loops over `vars`.
 double Contraction::operand_bytes(const Vars& vars) const {
   double bytes = 0;
-  for_each_node(sinks_.front().body, [&](const Expr& e) {
+  for_each_node(roots_.front().body, [&](const Expr& e) {
     if (e.op() != ScalarOp::load) return;
     double n = static_cast<double>(size_of(e.dtype()));
     for (int64_t v : vars) {
@@ -230,7 +230,7 @@ double Contraction::operand_bytes(const Vars& vars) const {
 /// the cache. One block therefore computes all these results and divides the reduction into strips
 /// whose operands fit in the cache.
 void Contraction::choose_memory_vars() {
-  const FlatSink& sum = sinks_.front();
+  const FlatRoot& sum = roots_.front();
   const Vars reduced = without(sum.reduce, {vector_});
   if (!lanes_reduced_ || reduced.empty()) return;
   const double once = operand_bytes(without(sum.reduce, {reduced.front()}));
@@ -268,10 +268,10 @@ Expr Contraction::tile_count(int64_t var) const {
 void Contraction::emit() {
   const Expr block = b_.new_var();
   b_.kernel.block_var = block.node().ivalue;
-  const Vars vars = without(sinks_.front().out, memory_vars_);
+  const Vars vars = without(roots_.front().out, memory_vars_);
   Expr count = Expr::index(1);
   double products =
-      estimated_trip_count(b_, sinks_.front().reduce) * estimated_trip_count(b_, memory_vars_);
+      estimated_trip_count(b_, roots_.front().reduce) * estimated_trip_count(b_, memory_vars_);
   for (int64_t v : vars) {
     count = count * tile_count(v);
     products *= std::min(estimated_extent(b_.extent(v)), static_cast<double>(tile_size(v)));
@@ -301,18 +301,18 @@ void Contraction::emit() {
   } else {
     chunk_ = {vector_, Expr::index(0), extent_expr(b_.extent(vector_))};
   }
-  emit_full_and_partial_tiles(sinks_, 0, {}, tile_indices, *at);
+  emit_full_and_partial_tiles(roots_, 0, {}, tile_indices, *at);
 }
 
 /// Emits separate code for full tiles and for the remainder along each tiled variable.
-void Contraction::emit_full_and_partial_tiles(const std::vector<FlatSink>& sinks, size_t next,
+void Contraction::emit_full_and_partial_tiles(const std::vector<FlatRoot>& roots, size_t next,
                                               Vars tile_vars,
                                               const std::map<int64_t, Expr>& tile_indices,
                                               kir::Block& out) {
   if (next == tiles_.size()) {
     const int64_t vectors = concurrent_vectors(tile_vars);
-    if (vectors > 1) return emit_strips(sinks, tile_vars, vectors, out);
-    return emit_tile(sinks, tile_vars, chunk_, out);
+    if (vectors > 1) return emit_wide_tiles(roots, tile_vars, vectors, out);
+    return emit_tile(roots, tile_vars, chunk_, out);
   }
   const Tile& tile = tiles_[next];
   const Dim& extent = b_.extent(tile.var);
@@ -322,8 +322,8 @@ void Contraction::emit_full_and_partial_tiles(const std::vector<FlatSink>& sinks
     const Expr within = b_.new_var();
     sizes_[within.node().ivalue] = size;
     kir::Block& body = bind_var(block, base.node().ivalue, begin);
-    std::vector<FlatSink> renamed = sinks;
-    for (FlatSink& s : renamed) substitute(s, tile.var, base + within);
+    std::vector<FlatRoot> renamed = roots;
+    for (FlatRoot& s : renamed) substitute(s, tile.var, base + within);
     Vars inner = tile_vars;
     inner.push_back(within.node().ivalue);
     emit_full_and_partial_tiles(renamed, next + 1, inner, tile_indices, body);
@@ -344,7 +344,7 @@ void Contraction::emit_full_and_partial_tiles(const std::vector<FlatSink>& sinks
     first = begin + count * few;
   }
   kir::Block& single = add_loop(rest, tile.var, first, extent_expr(extent));
-  emit_full_and_partial_tiles(sinks, next + 1, tile_vars, tile_indices, single);
+  emit_full_and_partial_tiles(roots, next + 1, tile_vars, tile_indices, single);
 }
 
 /// Returns the number of vectors along the vector variable that a tile accumulates at once. A tile
@@ -368,22 +368,22 @@ int64_t Contraction::concurrent_vectors(const Vars& tile_vars) const {
 }
 
 int64_t Contraction::vector_lanes() const {
-  return kir::kVectorBytes / size_of(sinks_.front().acc);
+  return kir::kVectorBytes / size_of(roots_.front().acc_dtype);
 }
 
-/// Emits code for the range `chunk_` of the vector variable: tiles of `vectors` vectors, then a
-/// tile for the remainder.
-void Contraction::emit_strips(const std::vector<FlatSink>& sinks, const Vars& tile_vars,
-                              int64_t vectors, kir::Block& out) {
+/// Emits code for the range `chunk_` of the vector variable. Uses tiles that are `vectors` vectors
+/// wide, then one vector loop for the remainder.
+void Contraction::emit_wide_tiles(const std::vector<FlatRoot>& roots, const Vars& tile_vars,
+                                  int64_t vectors, kir::Block& out) {
   const Expr width = Expr::index(vectors * vector_lanes());
-  const Expr strip = b_.new_var(), begin = b_.new_var(), vector = b_.new_var();
+  const Expr tile = b_.new_var(), begin = b_.new_var(), vector = b_.new_var();
   const Expr lane = b_.new_var();
-  const Expr strips = scalar::floordiv(chunk_.end - chunk_.begin, width);
-  kir::Block& body = bind_var(add_loop(out, strip.node().ivalue, Expr::index(0), strips),
-                              begin.node().ivalue, chunk_.begin + strip * width);
+  const Expr tiles = scalar::floordiv(chunk_.end - chunk_.begin, width);
+  kir::Block& body = bind_var(add_loop(out, tile.node().ivalue, Expr::index(0), tiles),
+                              begin.node().ivalue, chunk_.begin + tile * width);
   sizes_[vector.node().ivalue] = vectors;
-  std::vector<FlatSink> renamed = sinks;
-  for (FlatSink& s : renamed) {
+  std::vector<FlatRoot> renamed = roots;
+  for (FlatRoot& s : renamed) {
     substitute(s, vector_, begin + vector * Expr::index(vector_lanes()) + lane);
   }
   Vars wide = tile_vars;
@@ -392,7 +392,7 @@ void Contraction::emit_strips(const std::vector<FlatSink>& sinks, const Vars& ti
   emit_tile(renamed, wide, {lane.node().ivalue, Expr::index(0), lanes}, body);
   const Dim& extent = b_.extent(vector_);
   if (!extent.batch && extent.size % (vectors * vector_lanes()) == 0) return;
-  emit_tile(sinks, tile_vars, {vector_, chunk_.begin + strips * width, chunk_.end}, out);
+  emit_tile(roots, tile_vars, {vector_, chunk_.begin + tiles * width, chunk_.end}, out);
 }
 
 kir::Block& Contraction::emit_tile_loops(const Vars& tile_vars, kir::Block& out) {
@@ -429,10 +429,10 @@ kir::Block& Contraction::emit_memory_loops(kir::Block& out) {
   return *at;
 }
 
-void Contraction::emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars,
+void Contraction::emit_tile(const std::vector<FlatRoot>& roots, const Vars& tile_vars,
                             const VectorLoop& lanes, kir::Block& out) {
-  const FlatSink& sum = sinks.front();
-  kir::Acc acc{b_.next_acc++, sum.acc, Combine::sum, {}, lanes_reduced_};
+  const FlatRoot& sum = roots.front();
+  kir::Accumulator acc{b_.next_accumulator++, sum.acc_dtype, Combine::sum, {}, lanes_reduced_};
   std::vector<Expr> index;
   double copies = 1;
   for (int64_t v : tile_vars) {
@@ -465,10 +465,11 @@ void Contraction::emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile
   emit_tile_loops(tile_vars, *point).push_back({kir::Accumulate{acc.id, index, sum.body, {}}});
   kir::Block& end = emit_tile_loops(tile_vars, *at);
   const DType dtype = sum.source->op->results[0].type.dtype;
-  const Expr total = scalar::cast(read_acc(acc.id, sum.acc, index, lanes_reduced_), dtype);
+  const Expr total =
+      scalar::cast(read_accumulator(acc.id, sum.acc_dtype, index, lanes_reduced_), dtype);
   end.push_back({kir::Let{2 * sum.id, total}});
   std::vector<kir::Stmt> stores;
-  for (const FlatSink& s : sinks) {
+  for (const FlatRoot& s : roots) {
     for (size_t i = 0; i < s.stores.size(); ++i) {
       const Expr value = s.is_reduction() ? read_let(2 * sum.id, compute_dtype(dtype))
                                           : append_let(b_, s.body, end);

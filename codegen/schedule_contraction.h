@@ -10,9 +10,9 @@
 namespace fluid {
 
 /// Matches a group that is a contraction with an elementwise epilogue: one sum of at least
-/// kMinContractionTerms products, then elementwise ops on its result. Returns the sinks of the
+/// kMinContractionTerms products, then elementwise ops on its result. Returns the roots of the
 /// group, with the sum first; nullopt for other groups. Sets `rows` to the row variables.
-std::optional<std::vector<FlatSink>> match_sum_with_epilogue(KernelBuilder& builder, Vars& rows);
+std::optional<std::vector<FlatRoot>> match_sum_with_epilogue(KernelBuilder& builder, Vars& rows);
 
 /// CPU schedule for a contraction with an elementwise epilogue. A contraction is a sum of products
 /// in which each operand element is used by several results, such as a matmul. Vectorizes a
@@ -54,13 +54,13 @@ class Contraction {
   double tile_cost(const std::vector<OperandLoad>& loads, const Tile& a, const Tile& b) const;
   Expr tile_count(int64_t var) const;
   int64_t tile_size(int64_t var) const;
-  void emit_full_and_partial_tiles(const std::vector<FlatSink>& sinks, size_t next, Vars tile_vars,
+  void emit_full_and_partial_tiles(const std::vector<FlatRoot>& roots, size_t next, Vars tile_vars,
                                    const std::map<int64_t, Expr>& tile_indices, kir::Block& out);
   int64_t vector_lanes() const;
   int64_t concurrent_vectors(const Vars& tile_vars) const;
-  void emit_strips(const std::vector<FlatSink>& sinks, const Vars& tile_vars, int64_t vectors,
-                   kir::Block& out);
-  void emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars, const VectorLoop& lanes,
+  void emit_wide_tiles(const std::vector<FlatRoot>& roots, const Vars& tile_vars, int64_t vectors,
+                       kir::Block& out);
+  void emit_tile(const std::vector<FlatRoot>& roots, const Vars& tile_vars, const VectorLoop& lanes,
                  kir::Block& out);
   // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.
   kir::Block& emit_memory_loops(kir::Block& out);
@@ -68,12 +68,12 @@ class Contraction {
   kir::Block& emit_reduction_loops(const Vars& vars, double copies, kir::Block& out);
 
   KernelBuilder& b_;
-  std::vector<FlatSink> sinks_;  ///< the contraction, then its epilogue
+  std::vector<FlatRoot> roots_;  ///< the contraction, then its epilogue
   Vars rows_;
-  int64_t vector_ = -1;         ///< index of the vectorized loop variable; -1: none
+  int64_t vector_ = -1;         ///< id of the vectorized loop variable; -1: none
   bool lanes_reduced_ = false;  ///< whether the vector variable is a reduction variable
   std::vector<Tile> tiles_;
-  Vars memory_vars_;   ///< loop variables of the result whose accumulators are in memory
+  Vars memory_vars_;   ///< result variables that index accumulators in memory
   int64_t strip_ = 0;  ///< iterations of the first reduction variable per strip
   VectorLoop chunk_;
   std::map<int64_t, int64_t> sizes_;  ///< unrolled variable of a tile -> extent

@@ -10,17 +10,17 @@ namespace {
 
 Expr index_of(int64_t var) { return var < 0 ? Expr::index(0) : Expr::var(var); }
 
-DType accumulator(const GroupSink& sink) {
-  const DType body = sink.body.dtype();
+DType accumulator(const FusionRoot& root) {
+  const DType body = root.body.dtype();
   if (body == f64 || body == f32) return body;
   return i64;
 }
 
 /// Returns the indices of the tensor access `read`. Clamps each index that may be out of range, for
 /// example a data-dependent index or one computed by arange. Adds a bounds check for each clamped
-/// index to `sink`.
+/// index to `root`.
 std::vector<Expr> clamp(const KernelBuilder& builder, const Type& type, const Expr& read,
-                        int64_t input, FlatSink& sink) {
+                        int64_t input, FlatRoot& root) {
   std::vector<Expr> index(read.args().begin(), read.args().begin() + type.shape.rank());
   const bool masked = read.args().size() > index.size();
   for (size_t d = 0; d < index.size(); ++d) {
@@ -29,7 +29,7 @@ std::vector<Expr> clamp(const KernelBuilder& builder, const Type& type, const Ex
     Expr bad = scalar::logical_or(scalar::compare(ScalarOp::lt, index[d], Expr::index(0)),
                                   scalar::compare(ScalarOp::ge, index[d], end));
     if (masked) bad = scalar::logical_and(bad, read.args().back());
-    sink.checks.push_back({bad, index[d], input});
+    root.checks.push_back({bad, index[d], input});
     index[d] = scalar::max(scalar::min(index[d], end - Expr::index(1)), Expr::index(0));
   }
   return index;
@@ -50,13 +50,13 @@ bool only_together(const Expr& e, int64_t a, int64_t b, int64_t size,
   return memo[e.get()] = good;
 }
 
-std::vector<Expr> expressions(const FlatSink& sink) {
-  std::vector<Expr> all = {sink.body};
-  for (const Expr& e : {sink.position, sink.result_index}) {
+std::vector<Expr> expressions(const FlatRoot& root) {
+  std::vector<Expr> all = {root.body};
+  for (const Expr& e : {root.argmax_index, root.result_index}) {
     if (e) all.push_back(e);
   }
-  for (const auto& [result, offset] : sink.stores) all.push_back(offset);
-  for (const IndexCheck& c : sink.checks) {
+  for (const auto& [result, offset] : root.stores) all.push_back(offset);
+  for (const IndexCheck& c : root.checks) {
     all.push_back(c.out_of_range);
     all.push_back(c.index);
   }
@@ -65,16 +65,16 @@ std::vector<Expr> expressions(const FlatSink& sink) {
 
 bool has(const Vars& vars, int64_t v) { return std::ranges::find(vars, v) != vars.end(); }
 
-bool collapsible(const KernelBuilder& builder, const std::vector<FlatSink>& sinks, int64_t a,
+bool collapsible(const KernelBuilder& builder, const std::vector<FlatRoot>& roots, int64_t a,
                  int64_t b) {
   const Dim& size = builder.extent(b);
   if (size.batch) return false;
   std::map<const ExprNode*, bool> memo;
-  for (const FlatSink& sink : sinks) {
-    if (has(sink.out, a) != has(sink.out, b) || has(sink.reduce, a) != has(sink.reduce, b)) {
+  for (const FlatRoot& root : roots) {
+    if (has(root.out, a) != has(root.out, b) || has(root.reduce, a) != has(root.reduce, b)) {
       return false;
     }
-    for (const Expr& e : expressions(sink)) {
+    for (const Expr& e : expressions(root)) {
       if (!only_together(e, a, b, size.size, memo)) return false;
     }
   }
@@ -90,10 +90,10 @@ Vars without_unit_dims(const Vars& vars) {
 }
 
 Expr row_major_index(const KernelBuilder& builder, const Vars& vars) {
-  Expr position = Expr::index(0);
+  Expr index = Expr::index(0);
   for (int64_t v : without_unit_dims(vars))
-    position = position * extent_expr(builder.extent(v)) + Expr::var(v);
-  return position;
+    index = index * extent_expr(builder.extent(v)) + Expr::var(v);
+  return index;
 }
 
 Dim element_count(const KernelBuilder& builder, const Vars& vars) {
@@ -123,13 +123,13 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
     add(group.outputs[i], kir::Buffer::Role::out, "out", i);
   }
   for (kir::Buffer& buffer : kernel.buffers) {
-    buffer.exclusive = buffer.role == kir::Buffer::Role::in;
+    buffer.noalias = buffer.role == kir::Buffer::Role::in;
   }
   for (const InPlace& pair : in_place_pairs(group)) {
-    kernel.buffers[static_cast<size_t>(pair.in)].exclusive = false;
+    kernel.buffers[static_cast<size_t>(pair.in)].noalias = false;
   }
-  // Gives fresh variables to the sinks in Kernel::finish. Sweep may rename the variables of its own
-  // sinks, which must not affect the sinks in Kernel::finish.
+  // Renames the variables of the roots in Kernel::finish. Sweep may rename the variables of the
+  // other roots, without effect on the roots in Kernel::finish.
   std::map<int64_t, Expr> fresh;
   auto renamed = [&](int64_t v) {
     if (v < 0) return v;
@@ -139,16 +139,16 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
     }
     return fresh[v].node().ivalue;
   };
-  for (GroupSink& sink : group.sinks) {
-    if (!sink.finish) continue;
-    for (int64_t& v : sink.out) v = renamed(v);
-    for (int64_t& v : sink.reduce) v = renamed(v);
-    sink.body = rewrite(sink.body, [&](const Expr& e) {
+  for (FusionRoot& root : group.roots) {
+    if (!root.finish) continue;
+    for (int64_t& v : root.out) v = renamed(v);
+    for (int64_t& v : root.reduce) v = renamed(v);
+    root.body = rewrite(root.body, [&](const Expr& e) {
       return e.op() == ScalarOp::var ? Expr::var(renamed(e.node().ivalue)) : Expr();
     });
   }
   next_var = static_cast<int64_t>(extents.size());
-  next_let = 2 * static_cast<int64_t>(group.sinks.size());
+  next_let = 2 * static_cast<int64_t>(group.roots.size());
 }
 
 int64_t KernelBuilder::add_scratch_buffer(DType dtype, Dim elements) {
@@ -207,14 +207,14 @@ Expr load(int64_t buffer, DType dtype, const Expr& offset, const Expr& mask, dou
 
 Expr load_reduction_result(const Group& group, const Expr& let, int64_t buffer) {
   const ReductionRead read = reduction_of(let);
-  const ir::Op* op = group.sinks[static_cast<size_t>(read.sink)].op;
+  const ir::Op* op = group.roots[static_cast<size_t>(read.root)].op;
   const Type& type = op->results[static_cast<size_t>(read.result)].type;
   const Type plain{type.dtype, type.shape, std::nullopt};
   return load(buffer, compute_dtype(type.dtype), offset_of(plain, let.args()));
 }
 
-/// Replaces constant operands of a philox node by loads from the constants buffer, so that layers
-/// that differ only in their random streams share a kernel.
+/// Replaces constant operands of a philox node by loads from the constants buffer. Layers that
+/// differ only in their random streams then share a kernel.
 Expr philox_of_constants(KernelBuilder& builder, const Expr& philox) {
   std::vector<Expr> args = philox.args();
   // Arguments 1 and 2 are the two 32-bit halves of the stream id, or a counter and the stream id.
@@ -224,17 +224,17 @@ Expr philox_of_constants(KernelBuilder& builder, const Expr& philox) {
   return scalar::philox(args[0], args[1], args[2], args[3]);
 }
 
-FlatSink flatten(KernelBuilder& builder, int sink_id,
+FlatRoot flatten(KernelBuilder& builder, int root_id,
                  const std::function<Expr(const Expr& let)>& resolve) {
-  const GroupSink& source = builder.group.sinks[static_cast<size_t>(sink_id)];
-  FlatSink sink;
-  sink.source = &source;
-  sink.id = sink_id;
-  sink.out = without_unit_dims(source.out);
-  sink.reduce = without_unit_dims(source.reduce);
-  sink.acc = accumulator(source);
+  const FusionRoot& source = builder.group.roots[static_cast<size_t>(root_id)];
+  FlatRoot root;
+  root.source = &source;
+  root.id = root_id;
+  root.out = without_unit_dims(source.out);
+  root.reduce = without_unit_dims(source.reduce);
+  root.acc_dtype = accumulator(source);
   Interner intern;
-  sink.body = intern(rewrite(source.body, [&](const Expr& e) -> Expr {
+  root.body = intern(rewrite(source.body, [&](const Expr& e) -> Expr {
     if (e.op() == ScalarOp::let) return resolve(e);
     if (e.op() == ScalarOp::philox && !builder.processor.gpu)
       return philox_of_constants(builder, e);
@@ -242,46 +242,47 @@ FlatSink flatten(KernelBuilder& builder, int sink_id,
     const int64_t input = e.node().ivalue;
     const Type& type = builder.group.inputs[static_cast<size_t>(input)].type();
     std::vector<Expr> index(e.args().begin(), e.args().begin() + type.shape.rank());
-    if (e.node().checked) index = clamp(builder, type, e, input, sink);
+    if (e.node().checked) index = clamp(builder, type, e, input, root);
     const bool masked = e.args().size() > index.size();
     return load(input, type.dtype, offset_of(type, index), masked ? e.args().back() : Expr(),
                 e.node().fvalue);
   }));
-  builder.checks = builder.checks || !sink.checks.empty();
+  builder.has_checks = builder.has_checks || !root.checks.empty();
   std::vector<Expr> index;
   for (int64_t v : source.out) index.push_back(index_of(v));
   for (size_t r = 0; r < source.outputs.size(); ++r) {
     const int slot = source.outputs[r];
     if (slot < 0) continue;
     const Type& type = builder.group.outputs[static_cast<size_t>(slot)].type();
-    sink.stores.push_back({static_cast<int>(r), offset_of(type, index)});
-    sink.buffers.push_back(static_cast<int64_t>(builder.group.inputs.size()) + slot);
+    root.stores.push_back({static_cast<int>(r), offset_of(type, index)});
+    root.buffers.push_back(static_cast<int64_t>(builder.group.inputs.size()) + slot);
   }
-  if (sink.is_reduction()) {
-    sink.result_index = row_major_index(builder, source.out);
-    sink.result_elements = element_count(builder, sink.out);
-    sink.body = scalar::cast(sink.body, sink.acc);
+  if (root.is_reduction()) {
+    root.result_index = row_major_index(builder, source.out);
+    root.result_elements = element_count(builder, root.out);
+    root.body = scalar::cast(root.body, root.acc_dtype);
   }
-  if (source.combine == Combine::argmax) sink.position = row_major_index(builder, source.reduce);
-  return sink;
+  if (source.combine == Combine::argmax)
+    root.argmax_index = row_major_index(builder, source.reduce);
+  return root;
 }
 
-void substitute(FlatSink& sink, int64_t var, const Expr& replacement) {
+void substitute(FlatRoot& root, int64_t var, const Expr& replacement) {
   auto apply = [&](Expr& e) {
     if (!e) return;
     e = rewrite(e, [&](const Expr& n) {
       return n.op() == ScalarOp::var && n.node().ivalue == var ? replacement : Expr();
     });
   };
-  apply(sink.body);
-  apply(sink.position);
-  apply(sink.result_index);
-  for (auto& [result, offset] : sink.stores) apply(offset);
-  for (IndexCheck& c : sink.checks) {
+  apply(root.body);
+  apply(root.argmax_index);
+  apply(root.result_index);
+  for (auto& [result, offset] : root.stores) apply(offset);
+  for (IndexCheck& c : root.checks) {
     apply(c.out_of_range);
     apply(c.index);
   }
-  for (Vars* vars : {&sink.out, &sink.reduce}) {
+  for (Vars* vars : {&root.out, &root.reduce}) {
     if (replacement.op() == ScalarOp::var) {
       std::ranges::replace(*vars, var, replacement.node().ivalue);
     } else {
@@ -290,10 +291,10 @@ void substitute(FlatSink& sink, int64_t var, const Expr& replacement) {
   }
 }
 
-void collapse_vars(KernelBuilder& builder, std::vector<FlatSink>& sinks, Vars& rows) {
+void collapse_vars(KernelBuilder& builder, std::vector<FlatRoot>& roots, Vars& rows) {
   Vars vars;
-  for (const FlatSink& sink : sinks) {
-    for (const Vars* list : {&sink.out, &sink.reduce}) {
+  for (const FlatRoot& root : roots) {
+    for (const Vars* list : {&root.out, &root.reduce}) {
       for (int64_t v : *list) {
         if (!has(vars, v)) vars.push_back(v);
       }
@@ -303,13 +304,13 @@ void collapse_vars(KernelBuilder& builder, std::vector<FlatSink>& sinks, Vars& r
     changed = false;
     for (int64_t a : vars) {
       const auto b = std::ranges::find_if(
-          vars, [&](int64_t v) { return v != a && collapsible(builder, sinks, a, v); });
+          vars, [&](int64_t v) { return v != a && collapsible(builder, roots, a, v); });
       if (b == vars.end()) continue;
       Dim& size = builder.extents[static_cast<size_t>(*b)];
       const Dim& outer = builder.extent(a);
       size = Dim(size.size * outer.size);
       size.batch = outer.batch;
-      for (FlatSink& sink : sinks) substitute(sink, a, Expr::index(0));
+      for (FlatRoot& root : roots) substitute(root, a, Expr::index(0));
       std::erase(rows, a);
       std::erase(vars, a);
       changed = true;
@@ -317,7 +318,7 @@ void collapse_vars(KernelBuilder& builder, std::vector<FlatSink>& sinks, Vars& r
     }
   }
   Interner intern;
-  for (FlatSink& sink : sinks) sink.body = intern(sink.body);
+  for (FlatRoot& root : roots) root.body = intern(root.body);
 }
 
 }  // namespace fluid

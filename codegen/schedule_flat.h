@@ -1,7 +1,7 @@
 #pragma once
 
-// Flat form of a group: its loads and stores address flat buffers by offset. All schedules start
-// from this form.
+// Flat form of a fused group, in which loads and stores address buffers by flat offsets. All
+// schedules start from this form.
 
 #include <vector>
 
@@ -21,19 +21,19 @@ struct IndexCheck {
   int64_t input;  ///< index into Group::inputs of the input that is read
 };
 
-/// A sink of a fused group, which is an elementwise output or a reduction. Its loads and stores
-/// have flat offsets.
-struct FlatSink {
-  const GroupSink* source = nullptr;
-  int id = 0;  ///< index into Group::sinks
+/// A root of a fused group: an elementwise output or a reduction. Its loads and stores address
+/// buffers by flat offsets.
+struct FlatRoot {
+  const FusionRoot* source = nullptr;
+  int id = 0;  ///< index into Group::roots
   /// Loop variables over the result and over the reduced dimensions. Variables of extent 1 are
   /// omitted.
   Vars out, reduce;
   /// The expression to store or to reduce. Its leaves include loads from buffers, and Lets that
-  /// read reductions of the same row. Let 2 * s + r reads result r of the reduction with sink id s.
+  /// read reductions of the same row. Let 2 * s + r reads result r of the reduction with root id s.
   Expr body;
-  DType acc = DType::f32;  ///< dtype of the accumulator of a reduction
-  Expr position;           ///< for argmax: row-major index over the reduction variables
+  DType acc_dtype = DType::f32;  ///< dtype of the accumulator of a reduction
+  Expr argmax_index;             ///< for argmax: row-major index over the reduction variables
   std::vector<std::pair<int, Expr>> stores;  ///< (result index, offset) of each store
   std::vector<int64_t> buffers;              ///< buffer index of each store
   std::vector<IndexCheck> checks;
@@ -65,12 +65,12 @@ inline constexpr Processor kGpu{
 struct KernelBuilder {
   const Processor processor;
   Group group;
-  kir::Kernel kernel;  ///< its buffers: inputs, outputs, then others in creation order
+  kir::Kernel kernel;  ///< buffers: inputs, outputs, then scratch and constants
   int64_t next_var = 0;
-  /// Next free Let id. Ids below 2 * (number of sinks) are reduction results.
+  /// Next free Let id. Ids below 2 * (number of roots) are reduction results.
   int64_t next_let = 0;
-  int64_t next_acc = 0;
-  bool checks = false;  ///< whether a sink has a data-dependent index
+  int64_t next_accumulator = 0;
+  bool has_checks = false;  ///< whether a root has bounds checks
 
   KernelBuilder(Group analyzed, std::string name, const Processor& processor = kCpu);
   Expr new_var() { return Expr::var(next_var++); }
@@ -80,7 +80,6 @@ struct KernelBuilder {
   /// Returns an expression that loads `value` from the constants buffer. Equal values share one
   /// element of this buffer.
   Expr load_constant(int64_t value);
-  /// Returns the extent of a loop variable.
   const Dim& extent(int64_t var) const { return extents[static_cast<size_t>(var)]; }
   /// Extents of the loop variables, indexed by variable. collapse_vars() enlarges the extents of
   /// merged variables.
@@ -89,8 +88,8 @@ struct KernelBuilder {
 
 /// Returns `vars` without its -1 entries. A -1 entry stands for a dim of extent 1.
 Vars without_unit_dims(const Vars& vars);
-/// Return the row-major index over the loops `vars`, and the number of elements in their index
-/// space.
+/// Return the row-major index of the current iteration of the loops over `vars`, and the number of
+/// iterations.
 Expr row_major_index(const KernelBuilder& builder, const Vars& vars);
 Dim element_count(const KernelBuilder& builder, const Vars& vars);
 
@@ -111,16 +110,16 @@ Expr load(int64_t buffer, DType dtype, const Expr& offset, const Expr& mask = {}
 /// of the reduction in row-major order.
 Expr load_reduction_result(const Group& group, const Expr& let, int64_t buffer);
 
-/// Returns the sink with id `sink_id` in flat form. `resolve` maps a Let that reads a reduction
+/// Returns the root with id `root_id` in flat form. `resolve` maps a Let that reads a reduction
 /// result to the expression that replaces it.
-FlatSink flatten(KernelBuilder& builder, int sink_id,
+FlatRoot flatten(KernelBuilder& builder, int root_id,
                  const std::function<Expr(const Expr& let)>& resolve);
 
 /// Merges pairs of variables that always occur as a * extent(b) + b into one variable, so that one
 /// loop replaces two. Removes merged variables from `rows`, too.
-void collapse_vars(KernelBuilder& builder, std::vector<FlatSink>& sinks, Vars& rows);
+void collapse_vars(KernelBuilder& builder, std::vector<FlatRoot>& roots, Vars& rows);
 
-/// Replaces the variable `var` by `replacement` in all expressions of the sink.
-void substitute(FlatSink& sink, int64_t var, const Expr& replacement);
+/// Replaces the variable `var` by `replacement` in all expressions of the root.
+void substitute(FlatRoot& root, int64_t var, const Expr& replacement);
 
 }  // namespace fluid

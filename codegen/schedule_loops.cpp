@@ -12,7 +12,7 @@ bool is_costly(ScalarOp op) {
          op == ScalarOp::philox || (op >= ScalarOp::sqrt && op <= ScalarOp::cos);
 }
 
-/// Returns `offset` without summands that do not depend on `var`, such as the row offset of a
+/// Returns `offset` without the terms that do not depend on `var`, such as the row offset of a
 /// gather.
 Expr varying_part(Expr offset, int64_t var) {
   while (offset.op() == ScalarOp::add) {
@@ -156,8 +156,8 @@ void hoist(KernelBuilder& builder, const std::vector<Expr*>& exprs,
   }
 }
 
-void emit_bounds_checks(const FlatSink& sink, kir::Block& block) {
-  for (const IndexCheck& c : sink.checks) {
+void emit_bounds_checks(const FlatRoot& root, kir::Block& block) {
+  for (const IndexCheck& c : root.checks) {
     const Expr found = Expr::index(2 * c.input), where = Expr::index(2 * c.input + 1);
     block.push_back({kir::StoreTo{kErrorBuffer, found, Expr::index(1), c.out_of_range}});
     block.push_back(
@@ -165,19 +165,19 @@ void emit_bounds_checks(const FlatSink& sink, kir::Block& block) {
   }
 }
 
-VectorizationScore vectorization_score(const KernelBuilder& builder, const FlatSink& sink,
+VectorizationScore vectorization_score(const KernelBuilder& builder, const FlatRoot& root,
                                        int64_t var) {
   VectorizationScore fit;
   auto add = [&](const Expr& offset, double weight) {
     fit.score += weight * stride_score(offset, var);
     fit.accesses += weight;
   };
-  for_each_node(sink.body, [&](const Expr& e) {
+  for_each_node(root.body, [&](const Expr& e) {
     if (e.op() == ScalarOp::load) add(e.args()[0], 1);
   });
-  double stored = sink.is_reduction() && sink.source->reduces_rows ? 0 : 1.5;
-  if (sink.is_reduction()) stored /= estimated_trip_count(builder, sink.reduce);
-  for (const auto& [result, offset] : sink.stores) add(offset, stored);
+  double stored = root.is_reduction() && root.source->reduces_rows ? 0 : 1.5;
+  if (root.is_reduction()) stored /= estimated_trip_count(builder, root.reduce);
+  for (const auto& [result, offset] : root.stores) add(offset, stored);
   return fit;
 }
 
@@ -196,9 +196,9 @@ double estimated_trip_count(const KernelBuilder& builder, const Vars& vars) {
   return n;
 }
 
-double operation_count(const FlatSink& sink) {
+double operation_count(const FlatRoot& root) {
   double n = 1;
-  for_each_node(sink.body, [&](const Expr& e) {
+  for_each_node(root.body, [&](const Expr& e) {
     if (e.op() >= ScalarOp::sqrt && e.op() <= ScalarOp::cos) n += 10;
     if (is_float(e.dtype()) && e.op() > ScalarOp::read) n += 1;
   });
@@ -226,17 +226,18 @@ Expr trip_count(const KernelBuilder& builder, const Vars& vars) {
   return n;
 }
 
-Expr read_acc(int64_t acc, DType dtype, const std::vector<Expr>& index, bool per_lane) {
+Expr read_accumulator(int64_t accumulator_id, DType dtype, const std::vector<Expr>& index,
+                      bool per_lane) {
   ExprNode n{.op = ScalarOp::acc, .dtype = dtype, .args = index};
-  n.ivalue = acc;
+  n.ivalue = accumulator_id;
   const Expr one(std::make_shared<const ExprNode>(std::move(n)));
   return per_lane ? Expr::make(ScalarOp::lanes, dtype, {one}) : one;
 }
 
-Expr read_argmax_position(int64_t acc, DType value_dtype, const std::vector<Expr>& index,
-                          bool per_lane) {
+Expr read_argmax_index(int64_t accumulator_id, DType value_dtype, const std::vector<Expr>& index,
+                       bool per_lane) {
   const DType dtype = value_dtype == i64 ? i32 : i64;
-  return scalar::cast(read_acc(acc, dtype, index, per_lane), i64);
+  return scalar::cast(read_accumulator(accumulator_id, dtype, index, per_lane), i64);
 }
 
 }  // namespace fluid

@@ -1,6 +1,6 @@
 #pragma once
 
-// Functions for schedules that build loops and Lets, and estimate costs.
+// Helper functions for schedules. They build loops and Lets, and estimate costs.
 
 #include "codegen/schedule_flat.h"
 
@@ -37,28 +37,28 @@ Expr append_let(KernelBuilder& builder, const Expr& e, kir::Block& block);
 /// Returns an expression that reads the Let `id`.
 Expr read_let(int64_t id, DType dtype);
 
-/// Rates how well a sink vectorizes along a variable. `accesses` is the weighted number of loads
-/// and stores of the sink. `score` is the same sum, but accesses whose stride is not 1 count less.
+/// Rates how well a root vectorizes along a variable. `accesses` is the weighted number of loads
+/// and stores of the root. In `score`, accesses whose stride is not 1 count less.
 struct VectorizationScore {
   double score = 0;
   double accesses = 0;
 };
-VectorizationScore vectorization_score(const KernelBuilder& builder, const FlatSink& sink,
+VectorizationScore vectorization_score(const KernelBuilder& builder, const FlatRoot& root,
                                        int64_t var);
 
-/// Returns the fraction of vector lanes in use, averaged over a vectorized loop of this extent.
+/// Returns the average fraction of vector lanes in use, in a vectorized loop of this extent.
 double lane_utilization(const Dim& extent, int64_t lanes = kCpu.lanes);
 
 /// Returns the value of `extent` at batch size kir::kNominalBatch.
 double estimated_extent(const Dim& extent);
 /// Returns the trip count of the loops over `vars` at batch size kir::kNominalBatch.
 double estimated_trip_count(const KernelBuilder& builder, const Vars& vars);
-/// Returns the approximate number of scalar operations in one evaluation of the body of the sink.
-double operation_count(const FlatSink& sink);
+/// Returns the approximate number of scalar operations in one evaluation of the body of the root.
+double operation_count(const FlatRoot& root);
 
 /// Emits stores that set the error words of an input to {1, index} if an index into this input is
 /// out of range.
-void emit_bounds_checks(const FlatSink& sink, kir::Block& block);
+void emit_bounds_checks(const FlatRoot& root, kir::Block& block);
 
 bool contains(const Vars& vars, int64_t v);
 Vars without(const Vars& vars, const Vars& removed);
@@ -68,11 +68,12 @@ Expr ceil_div(const Expr& a, int64_t n);
 Expr trip_count(const KernelBuilder& builder, const Vars& vars);
 
 /// Returns an expression that reads an accumulator as `dtype`. If `per_lane`, the accumulator has
-/// one value per lane, and the expression reduces them.
-Expr read_acc(int64_t acc, DType dtype, const std::vector<Expr>& index, bool per_lane);
-/// Returns an expression that reads the position stored in an argmax accumulator, as i64.
+/// one value per lane, and the expression reduces the lanes to one value.
+Expr read_accumulator(int64_t accumulator_id, DType dtype, const std::vector<Expr>& index,
+                      bool per_lane);
+/// Returns an expression that reads the argmax index stored in an argmax accumulator, as i64.
 /// `value_dtype` is the dtype of the values that the accumulator compares.
-Expr read_argmax_position(int64_t acc, DType value_dtype, const std::vector<Expr>& index,
-                          bool per_lane);
+Expr read_argmax_index(int64_t accumulator_id, DType value_dtype, const std::vector<Expr>& index,
+                       bool per_lane);
 
 }  // namespace fluid

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = kir::For::Kind;
 
-// Minimum utilization of the lanes of the vectorized variable.
+// Minimum fraction of lanes in use in the vectorized loop.
 constexpr double kMinUtilization = 0.5;
 // Number of values of the vectorized variable per block.
 constexpr int64_t kChannels = 256;
@@ -19,12 +19,12 @@ constexpr int64_t kChannels = 256;
 constexpr int64_t kSplitStripBytes = 20 * 1024;
 // Maximum size of the partial results, as a fraction of the size of the operands.
 constexpr double kPartialsShare = 1.0 / 8;
-// Minimum number of ranges into which the reduction is divided at the nominal batch size. Fewer
-// ranges would leave threads of large machines idle.
-constexpr double kMinParts = 16;
-// Maximum number of ranges into which the reduction is divided. Kernel::finish, which runs in one
-// thread, reads the partial results of all ranges.
-constexpr double kMaxParts = 32;
+// Minimum number of slices of the reduction at the nominal batch size. Fewer slices would leave
+// threads of large machines idle.
+constexpr double kMinSplits = 16;
+// Maximum number of slices of the reduction. Kernel::finish, which runs in one thread, reads the
+// partial results of all slices.
+constexpr double kMaxSplits = 32;
 constexpr double kMinBlockProducts = 200e3;
 // Maximum number of multiply-adds in an unrolled loop over a reduction variable.
 constexpr double kMaxUnrolledBorder = 64;
@@ -52,16 +52,16 @@ std::optional<SplitContraction> SplitContraction::match(KernelBuilder& b) {
   if (b.group.parts.size() != 1) return std::nullopt;
   const GroupPart& part = b.group.parts.front();
   const auto is_map = [&](int id) {
-    return !b.group.sinks[static_cast<size_t>(id)].combine.has_value();
+    return !b.group.roots[static_cast<size_t>(id)].combine.has_value();
   };
-  if (part.sinks.empty() || is_map(part.sinks.front())) return std::nullopt;
-  if (!std::all_of(part.sinks.begin() + 1, part.sinks.end(), is_map)) return std::nullopt;
+  if (part.roots.empty() || is_map(part.roots.front())) return std::nullopt;
+  if (!std::all_of(part.roots.begin() + 1, part.roots.end(), is_map)) return std::nullopt;
   SplitContraction c(b);
   c.flatten_epilogue(part);
   Vars rows;
-  std::optional<std::vector<FlatSink>> sinks = match_sum_with_epilogue(b, rows);
-  if (!sinks) return std::nullopt;
-  c.sum_ = std::move(sinks->front());
+  std::optional<std::vector<FlatRoot>> roots = match_sum_with_epilogue(b, rows);
+  if (!roots) return std::nullopt;
+  c.sum_ = std::move(roots->front());
   if (c.sum_.result_elements.batch || c.sum_.body.op() != ScalarOp::product) return std::nullopt;
   if (!c.choose_vector_var() || !c.choose_partials()) return std::nullopt;
   c.choose_strips();
@@ -70,16 +70,16 @@ std::optional<SplitContraction> SplitContraction::match(KernelBuilder& b) {
   return c;
 }
 
-/// Flattens the epilogue with loop variables of its own. The epilogue runs in Kernel::finish, where
-/// collapse_vars() may merge its variables.
+/// Flattens the epilogue with new loop variables, so that collapse_vars() may merge them. The
+/// epilogue runs in Kernel::finish.
 void SplitContraction::flatten_epilogue(const GroupPart& part) {
-  if (part.sinks.size() == 1) return;
-  const GroupSink& sum = b_.group.sinks[static_cast<size_t>(part.sinks.front())];
+  if (part.roots.size() == 1) return;
+  const FusionRoot& sum = b_.group.roots[static_cast<size_t>(part.roots.front())];
   total_ = b_.add_scratch_buffer(compute_dtype(sum.op->results[0].type.dtype),
                                  element_count(b_, sum.out));
   std::map<int64_t, int64_t> fresh;
-  for (size_t i = 1; i < part.sinks.size(); ++i) {
-    epilogue_.push_back(flatten(b_, part.sinks[i], [&](const Expr& let) {
+  for (size_t i = 1; i < part.roots.size(); ++i) {
+    epilogue_.push_back(flatten(b_, part.roots[i], [&](const Expr& let) {
       return load_reduction_result(b_.group, let, total_);
     }));
     const Vars vars = epilogue_.back().out;
@@ -116,7 +116,8 @@ bool SplitContraction::choose_vector_var() {
   return false;
 }
 
-/// Chooses the maximum number of partial results. Returns false if they would take too much memory.
+/// Chooses the maximum number of slices of the reduction, so that the partial results are small.
+/// Returns false if the maximum is less than kMinSplits.
 bool SplitContraction::choose_partials() {
   double operands = 0;
   for (size_t i = 0; i < b_.group.inputs.size(); ++i) {
@@ -128,10 +129,10 @@ bool SplitContraction::choose_partials() {
       operands += estimated_extent(buffer.elements) * static_cast<double>(size_of(buffer.dtype));
   }
   const double results =
-      estimated_extent(sum_.result_elements) * static_cast<double>(size_of(sum_.acc));
-  const double parts = std::min(kPartialsShare * operands / results, kMaxParts);
-  max_parts_ = static_cast<int64_t>(parts);
-  return parts >= kMinParts;
+      estimated_extent(sum_.result_elements) * static_cast<double>(size_of(sum_.acc_dtype));
+  const double splits = std::min(kPartialsShare * operands / results, kMaxSplits);
+  max_splits_ = static_cast<int64_t>(splits);
+  return splits >= kMinSplits;
 }
 
 /// Chooses the reduction variable to divide into strips: the outermost one whose inner loops read
@@ -192,10 +193,10 @@ void SplitContraction::find_interior() {
   interior_end_ = end;
 }
 
-/// Returns the offset of the current result in the partial results of `part`. The vectorized
-/// variable is innermost.
-Expr SplitContraction::partial_place(const Expr& part) const {
-  return (part * extent_expr(element_count(b_, others_)) + row_major_index(b_, others_)) *
+/// Returns the offset of the current result in the buffer of partial results, for slice `split`.
+/// The vectorized variable is innermost.
+Expr SplitContraction::partial_offset(const Expr& split) const {
+  return (split * extent_expr(element_count(b_, others_)) + row_major_index(b_, others_)) *
              extent_expr(b_.extent(vector_)) +
          Expr::var(vector_);
 }
@@ -214,19 +215,19 @@ void SplitContraction::emit() {
     products *= estimated_extent(b_.extent(sum_.reduce[i]));
   }
   const auto least = static_cast<int64_t>(std::max(kMinBlockProducts / products, 1.0));
-  const Expr per = scalar::max(Expr::index(least), ceil_div(items, max_parts_));
-  parts_ = scalar::floordiv(items + per - Expr::index(1), per);
+  const Expr per = scalar::max(Expr::index(least), ceil_div(items, max_splits_));
+  splits_ = scalar::floordiv(items + per - Expr::index(1), per);
   Dim elements = sum_.result_elements;
-  elements.size *= max_parts_;
-  partials_ = b_.add_scratch_buffer(sum_.acc, elements);
+  elements.size *= max_splits_;
+  partials_ = b_.add_scratch_buffer(sum_.acc_dtype, elements);
 
   const Expr block = b_.new_var();
   b_.kernel.block_var = block.node().ivalue;
-  b_.kernel.blocks = parts_ * Expr::index(chunks);
+  b_.kernel.blocks = splits_ * Expr::index(chunks);
   b_.kernel.flops_per_block = 2 * products * static_cast<double>(least);
-  part_ = b_.new_var();
+  split_ = b_.new_var();
   kir::Block& body =
-      bind_var(b_.kernel.body, part_.node().ivalue, scalar::floordiv(block, Expr::index(chunks)));
+      bind_var(b_.kernel.body, split_.node().ivalue, scalar::floordiv(block, Expr::index(chunks)));
   begin_ = scalar::mod(block, Expr::index(chunks)) * Expr::index(kChannels);
   end_ = min_index(Expr::index(channels), begin_ + Expr::index(kChannels));
   if (chunks == 1) begin_ = Expr::index(0), end_ = Expr::index(channels);
@@ -236,12 +237,13 @@ void SplitContraction::emit() {
     at = &add_loop(*at, v, Expr::index(0), extent_expr(b_.extent(v)));
   }
   add_loop(*at, vector_, begin_, end_, Kind::vector)
-      .push_back({kir::StoreTo{partials_, partial_place(part_), Expr::constant(sum_.acc, 0), {}}});
+      .push_back(
+          {kir::StoreTo{partials_, partial_offset(split_), Expr::constant(sum_.acc_dtype, 0), {}}});
 
   const Expr item = b_.new_var();
   const Expr strip = b_.new_var();
-  at = &add_loop(body, item.node().ivalue, part_ * per,
-                 min_index(items, (part_ + Expr::index(1)) * per));
+  at = &add_loop(body, item.node().ivalue, split_ * per,
+                 min_index(items, (split_ + Expr::index(1)) * per));
   std::vector<std::pair<int64_t, Expr>> digits = {{strip.node().ivalue, strips}};
   for (size_t i = outer.size(); i-- > 0;) {
     digits.push_back({outer[i], extent_expr(b_.extent(outer[i]))});
@@ -249,28 +251,28 @@ void SplitContraction::emit() {
   at = &delinearize(b_, item, digits, *at);
   const Expr first = strip * Expr::index(strip_);
   strip_range_ = {first, min_index(extent_expr(b_.extent(strip_var)), first + Expr::index(strip_))};
-  emit_item(*at);
+  emit_strip(*at);
   emit_finish();
 }
 
 /// Adds the products of one strip to the partial results.
-void SplitContraction::emit_item(kir::Block& out) {
+void SplitContraction::emit_strip(kir::Block& out) {
   kir::Block& lanes = add_loop(out, vector_, begin_, end_, Kind::vector);
-  emit_tiles(sum_, partial_place(part_), 0, {}, lanes);
+  emit_tiles(sum_, partial_offset(split_), 0, {}, lanes);
 }
 
-/// Emits loops over the tiles of the variables from others_[next] on.
-void SplitContraction::emit_tiles(const FlatSink& sum, const Expr& place, size_t next,
+/// Emits loops over the tiles of the variable others_[next] and of all later variables.
+void SplitContraction::emit_tiles(const FlatRoot& sum, const Expr& offset, size_t next,
                                   std::vector<Segment> segments, kir::Block& out) {
-  if (next == others_.size()) return emit_tile(sum, place, segments, out);
+  if (next == others_.size()) return emit_tile(sum, offset, segments, out);
   const int64_t var = others_[next];
   const int64_t extent = b_.extent(var).size;
   const int64_t size = tile_sizes_[next];
   const auto emit_segment = [&](const Expr& base, int64_t count, kir::Block& block) {
     const Expr within = b_.new_var();
-    FlatSink renamed = sum;
+    FlatRoot renamed = sum;
     substitute(renamed, var, base + within);
-    const Expr at = rewrite(place, [&](const Expr& e) {
+    const Expr at = rewrite(offset, [&](const Expr& e) {
       return e.op() == ScalarOp::var && e.node().ivalue == var ? base + within : Expr();
     });
     std::vector<Segment> more = segments;
@@ -288,9 +290,9 @@ void SplitContraction::emit_tiles(const FlatSink& sum, const Expr& place, size_t
   if (full * size < extent) emit_segment(Expr::index(full * size), extent - full * size, out);
 }
 
-void SplitContraction::emit_tile(const FlatSink& sum, const Expr& place,
+void SplitContraction::emit_tile(const FlatRoot& sum, const Expr& offset,
                                  const std::vector<Segment>& segments, kir::Block& out) {
-  kir::Acc acc{b_.next_acc++, sum.acc, Combine::sum, {}, false};
+  kir::Accumulator acc{b_.next_accumulator++, sum.acc_dtype, Combine::sum, {}, false};
   std::vector<Expr> index;
   double copies = 1;
   for (const Segment& s : segments) {
@@ -328,26 +330,27 @@ void SplitContraction::emit_tile(const FlatSink& sum, const Expr& place,
     products(interior_begin_, interior_end_);
     products(interior_end_, inner.size);
   }
-  const Expr old = load(partials_, sum.acc, place);
-  const Expr added = old + read_acc(acc.id, sum.acc, index, false);
-  unrolled(out).push_back({kir::StoreTo{partials_, place, added, {}}});
+  const Expr old = load(partials_, sum.acc_dtype, offset);
+  const Expr added = old + read_accumulator(acc.id, sum.acc_dtype, index, false);
+  unrolled(out).push_back({kir::StoreTo{partials_, offset, added, {}}});
 }
 
-/// Adds the partial results in the order of the blocks, then computes the epilogue.
+/// Adds the partial results in the order of the slices, then computes the epilogue.
 void SplitContraction::emit_finish() {
   kir::Block* at = &b_.kernel.finish;
   for (int64_t v : others_) {
     at = &add_loop(*at, v, Expr::index(0), extent_expr(b_.extent(v)));
   }
   at = &add_loop(*at, vector_, Expr::index(0), extent_expr(b_.extent(vector_)), Kind::vector);
-  const kir::Acc acc{b_.next_acc++, sum_.acc, Combine::sum, {}, false};
+  const kir::Accumulator acc{b_.next_accumulator++, sum_.acc_dtype, Combine::sum, {}, false};
   at->push_back({acc});
-  const Expr part = b_.new_var();
-  add_loop(*at, part.node().ivalue, Expr::index(0), parts_)
-      .push_back({kir::Accumulate{acc.id, {}, load(partials_, sum_.acc, partial_place(part)), {}}});
+  const Expr split = b_.new_var();
+  add_loop(*at, split.node().ivalue, Expr::index(0), splits_)
+      .push_back({kir::Accumulate{
+          acc.id, {}, load(partials_, sum_.acc_dtype, partial_offset(split)), {}}});
   const DType dtype = compute_dtype(sum_.source->op->results[0].type.dtype);
   const Expr total =
-      append_let(b_, scalar::cast(read_acc(acc.id, sum_.acc, {}, false), dtype), *at);
+      append_let(b_, scalar::cast(read_accumulator(acc.id, sum_.acc_dtype, {}, false), dtype), *at);
   for (size_t i = 0; i < sum_.stores.size(); ++i) {
     at->push_back({kir::StoreTo{sum_.buffers[i], sum_.stores[i].second, total, {}}});
   }
@@ -356,7 +359,7 @@ void SplitContraction::emit_finish() {
   emit_epilogue(b_.kernel.finish);
 }
 
-/// Computes the values of all sinks before the first store, because an output may alias an input.
+/// Computes the values of all roots before the first store, because an output may alias an input.
 void SplitContraction::emit_epilogue(kir::Block& out) {
   const Vars& vars = epilogue_.front().out;
   kir::Block* at = &out;
@@ -365,10 +368,10 @@ void SplitContraction::emit_epilogue(kir::Block& out) {
                    v == vars.back() ? Kind::vector : Kind::serial);
   }
   std::vector<Expr*> bodies;
-  for (FlatSink& s : epilogue_) bodies.push_back(&s.body);
+  for (FlatRoot& s : epilogue_) bodies.push_back(&s.body);
   eliminate_common_subexpressions(b_, bodies, *at);
-  for (FlatSink& s : epilogue_) s.body = append_let(b_, s.body, *at);
-  for (const FlatSink& s : epilogue_) {
+  for (FlatRoot& s : epilogue_) s.body = append_let(b_, s.body, *at);
+  for (const FlatRoot& s : epilogue_) {
     for (size_t i = 0; i < s.stores.size(); ++i) {
       at->push_back({kir::StoreTo{s.buffers[i], s.stores[i].second, s.body, {}}});
     }

@@ -11,9 +11,10 @@ namespace fluid {
 /// CPU schedule for a contraction that has few results, long sums, and a result variable along
 /// which all loads are contiguous or broadcast. An example is the filter gradient of a depthwise
 /// convolution of channels-last images. The schedule Contraction would read all operands once for
-/// each tile of results. This schedule gives each block a range of the reduction. The block divides
-/// its range into strips that fit in the L1 cache, and updates all results before the next strip.
-/// Kernel::finish adds the partial results of the blocks in order and computes the epilogue.
+/// each tile of results. This schedule gives each block a slice of the reduction (split-K). The
+/// block divides its slice into strips that fit in the L1 cache, and updates all results before the
+/// next strip. Kernel::finish adds the partial results of the slices in order and computes the
+/// epilogue.
 class SplitContraction {
  public:
   /// Returns the schedule of the builder's group, or nullopt if this schedule does not apply to the
@@ -23,10 +24,11 @@ class SplitContraction {
   void emit();
 
  private:
-  /// Consecutive values of a result variable whose accumulators are in registers at the same time.
+  /// A range of consecutive values of a result variable. The accumulators of the range are in
+  /// registers.
   struct Segment {
-    Expr base;    ///< first value
-    int64_t var;  ///< variable of the unrolled loop: the value minus `base`
+    Expr base;    ///< first value of the range
+    int64_t var;  ///< variable of the unrolled loop, an offset from `base`
     int64_t size;
   };
   explicit SplitContraction(KernelBuilder& builder) : b_(builder) {}
@@ -37,33 +39,33 @@ class SplitContraction {
   void choose_strips();
   void choose_tiles();
   void find_interior();
-  Expr partial_place(const Expr& part) const;
-  void emit_item(kir::Block& out);
-  void emit_tiles(const FlatSink& sum, const Expr& place, size_t next,
+  Expr partial_offset(const Expr& split) const;
+  void emit_strip(kir::Block& out);
+  void emit_tiles(const FlatRoot& sum, const Expr& offset, size_t next,
                   std::vector<Segment> segments, kir::Block& out);
-  void emit_tile(const FlatSink& sum, const Expr& place, const std::vector<Segment>& segments,
+  void emit_tile(const FlatRoot& sum, const Expr& offset, const std::vector<Segment>& segments,
                  kir::Block& out);
   void emit_finish();
   void emit_epilogue(kir::Block& out);
 
   KernelBuilder& b_;
-  FlatSink sum_;
-  std::vector<FlatSink> epilogue_;  ///< reads the sum from `total_`
-  int64_t total_ = -1;     ///< index of the buffer of combined results; -1: no epilogue reads them
-  int64_t partials_ = -1;  ///< index of the buffer of partial results
-  int64_t vector_ = -1;    ///< index of the vectorized result variable
-  Vars others_;            ///< the other result variables
+  FlatRoot sum_;
+  std::vector<FlatRoot> epilogue_;  ///< elementwise roots, which read the sum from `total_`
+  int64_t total_ = -1;  ///< index of the buffer of sums, which the epilogue reads; -1: no epilogue
+  int64_t partials_ = -1;            ///< index of the buffer of partial results
+  int64_t vector_ = -1;              ///< id of the vectorized result variable
+  Vars others_;                      ///< result variables that are not vectorized
   std::vector<int64_t> tile_sizes_;  ///< tile size of each variable in `others_`
-  int64_t max_parts_ = 0;            ///< maximum number of ranges of the reduction
-  size_t strip_var_ = 0;             ///< index in FlatSink::reduce of the variable cut into strips
-  int64_t strip_ = 1;                ///< iterations of the strip variable per strip
-  /// Values of the innermost reduction variable for which no access is out of range. Empty if the
-  /// loop is not divided.
+  int64_t max_splits_ = 0;           ///< maximum number of slices of the reduction
+  size_t strip_var_ = 0;  ///< index in FlatRoot::reduce of the variable that is divided into strips
+  int64_t strip_ = 1;     ///< iterations of the strip variable per strip
+  /// Range of the innermost reduction variable in which no access is out of bounds along this axis.
+  /// Empty if the loop is not divided.
   int64_t interior_begin_ = 0, interior_end_ = 0;
-  Expr parts_;                     ///< number of ranges of the reduction
-  Expr part_;                      ///< index of the block's range
+  Expr splits_;                    ///< number of slices of the reduction
+  Expr split_;                     ///< index of the slice that the block sums
   Expr begin_, end_;               ///< the block's range of the vectorized variable
-  std::vector<Expr> strip_range_;  ///< begin and end of the range of the strip variable
+  std::vector<Expr> strip_range_;  ///< begin and end of the current strip
 };
 
 }  // namespace fluid

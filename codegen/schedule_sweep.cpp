@@ -6,8 +6,8 @@
 namespace fluid {
 namespace {
 
-// A reduction over rows with more results than this keeps its accumulators in memory instead of in
-// registers.
+// Maximum number of results for which a reduction over rows keeps its accumulators in registers.
+// Reductions with more results keep them in memory.
 constexpr int64_t kMaxAccumulators = 8;
 // Maximum number of interleaved stores; the emitter does not interleave more.
 constexpr int64_t kMaxInterleaved = 4;
@@ -41,97 +41,97 @@ Expr combined(Combine combine, const Expr& a, const Expr& b) {
 
 Expr row_local(const Expr& let) { return read_let(let.node().ivalue, let.dtype()); }
 
-std::vector<FlatSink> sinks_of(KernelBuilder& b, const GroupPart& part) {
-  std::vector<FlatSink> sinks;
-  for (int id : part.sinks) {
-    if (!b.group.sinks[static_cast<size_t>(id)].finish) sinks.push_back(flatten(b, id, row_local));
+std::vector<FlatRoot> roots_of(KernelBuilder& b, const GroupPart& part) {
+  std::vector<FlatRoot> roots;
+  for (int id : part.roots) {
+    if (!b.group.roots[static_cast<size_t>(id)].finish) roots.push_back(flatten(b, id, row_local));
   }
-  return sinks;
+  return roots;
 }
 
 }  // namespace
 
 Sweep::Sweep(KernelBuilder& builder, const GroupPart& part)
-    : Sweep(builder, sinks_of(builder, part), part.rows) {}
+    : Sweep(builder, roots_of(builder, part), part.rows) {}
 
-Sweep::Sweep(KernelBuilder& builder, std::vector<FlatSink> sinks, Vars rows,
+Sweep::Sweep(KernelBuilder& builder, std::vector<FlatRoot> roots, Vars rows,
              const SweepOptions& options)
-    : b_(builder), sinks_(std::move(sinks)), rows_(std::move(rows)), options_(options) {
-  collapse_vars(b_, sinks_, rows_);
+    : b_(builder), roots_(std::move(roots)), rows_(std::move(rows)), options_(options) {
+  collapse_vars(b_, roots_, rows_);
   find_partial_results();
   make_nests();
   choose_vector_vars();
   choose_interleaved();
   innermost_rows_ = rows_are_innermost();
-  choose_registers();
+  choose_register_partials();
   partition_rows();
   for (PartialResults& p : partials_) {
     p.stride = max_blocks_;
-    Dim elements = p.sink->result_elements;
+    Dim elements = p.root->result_elements;
     elements.size *= max_blocks_;
-    p.buffer = b_.add_scratch_buffer(p.sink->acc, elements);
-    if (p.sink->position) p.positions = b_.add_scratch_buffer(i64, elements);
+    p.buffer = b_.add_scratch_buffer(p.root->acc_dtype, elements);
+    if (p.root->argmax_index) p.argmax_indices = b_.add_scratch_buffer(i64, elements);
   }
 }
 
-const PartialResults* Sweep::partial_results_of(const FlatSink& sink) const {
+const PartialResults* Sweep::partial_results_of(const FlatRoot& root) const {
   for (const PartialResults& p : partials_) {
-    if (p.sink == &sink) return &p;
+    if (p.root == &root) return &p;
   }
   return nullptr;
 }
 
 void Sweep::find_partial_results() {
-  for (const FlatSink& sink : sinks_) {
-    if (!sink.source->reduces_rows) continue;
-    const Dim& kept = sink.result_elements;
+  for (const FlatRoot& root : roots_) {
+    if (!root.source->reduces_rows) continue;
+    const Dim& kept = root.result_elements;
     const bool many = kept.batch || kept.size > kMaxAccumulators;
-    partials_.push_back({.sink = &sink, .block_major = many});
+    partials_.push_back({.root = &root, .block_major = many});
   }
 }
 
 void Sweep::make_nests() {
-  for (FlatSink& sink : sinks_) {
-    const auto stage = static_cast<size_t>(sink.source->stage);
+  for (FlatRoot& root : roots_) {
+    const auto stage = static_cast<size_t>(root.source->stage);
     if (stages_.size() <= stage) stages_.resize(stage + 1);
   }
-  for (FlatSink& sink : sinks_) {
-    Nest& nest = find_or_add_nest(sink);
-    nest.sinks.push_back(&sink);
+  for (FlatRoot& root : roots_) {
+    Nest& nest = find_or_add_nest(root);
+    nest.roots.push_back(&root);
   }
 }
 
-/// Returns the loop nest that has the same loops as the sink, or a new nest. Renames the variables
-/// of the sink to the variables of the nest.
-Sweep::Nest& Sweep::find_or_add_nest(FlatSink& sink) {
-  std::vector<Nest>& nests = stages_[static_cast<size_t>(sink.source->stage)];
-  const PartialResults* partial = partial_results_of(sink);
+/// Returns the nest with the same loops as the root. If there is none, adds a nest. Renames the
+/// variables of the root to the variables of the nest.
+Sweep::Nest& Sweep::find_or_add_nest(FlatRoot& root) {
+  std::vector<Nest>& nests = stages_[static_cast<size_t>(root.source->stage)];
+  const PartialResults* partial = partial_results_of(root);
   Nest wanted;
-  const Vars kept = without(sink.out, rows_);
+  const Vars kept = without(root.out, rows_);
   wanted.array = partial && !partial->block_major && !kept.empty();
   wanted.result_dims = partial && partial->block_major ? kept.size() : 0;
-  if (sink.is_reduction() && !partial) {
+  if (root.is_reduction() && !partial) {
     wanted.outer = kept;
   } else {
     wanted.inner = kept;
   }
-  for (int64_t v : without(sink.reduce, rows_)) wanted.inner.push_back(v);
+  for (int64_t v : without(root.reduce, rows_)) wanted.inner.push_back(v);
   for (Nest& nest : nests) {
     const bool fits = !wanted.array && !nest.array && wanted.outer.empty() && nest.outer.empty() &&
                       std::ranges::equal(wanted.inner, nest.inner, [&](int64_t a, int64_t b) {
                         return b_.extent(a) == b_.extent(b);
                       });
-    const bool keep_the_same =
+    const bool same_result_dims =
         wanted.result_dims == 0 || nest.result_dims == 0 || wanted.result_dims == nest.result_dims;
-    if (!fits || !keep_the_same) continue;
+    if (!fits || !same_result_dims) continue;
     nest.result_dims = std::max(nest.result_dims, wanted.result_dims);
     Vars fresh;
     for (int64_t v : wanted.inner) {
       fresh.push_back(b_.next_var++);
       b_.extents.resize(static_cast<size_t>(b_.next_var));
-      substitute(sink, v, Expr::var(fresh.back()));
+      substitute(root, v, Expr::var(fresh.back()));
     }
-    for (size_t i = 0; i < fresh.size(); ++i) substitute(sink, fresh[i], Expr::var(nest.inner[i]));
+    for (size_t i = 0; i < fresh.size(); ++i) substitute(root, fresh[i], Expr::var(nest.inner[i]));
     return nest;
   }
   nests.push_back(std::move(wanted));
@@ -143,7 +143,7 @@ double Sweep::operations_per_row() const {
   for (const auto& nests : stages_) {
     for (const Nest& nest : nests) {
       double point = 0;
-      for (const FlatSink* s : nest.sinks) point += operation_count(*s);
+      for (const FlatRoot* s : nest.roots) point += operation_count(*s);
       n += point * estimated_trip_count(b_, nest.outer) * estimated_trip_count(b_, nest.inner);
     }
   }
@@ -161,16 +161,16 @@ void Sweep::choose_vector_vars() {
           estimated_trip_count(b_, nest.outer) * estimated_trip_count(b_, nest.inner);
       double best = 0;
       Vars candidates = nest.inner;
-      if (nest.array) candidates = nest.sinks.front()->reduce;
+      if (nest.array) candidates = nest.roots.front()->reduce;
       candidates.insert(candidates.end(), nest.outer.begin(), nest.outer.end());
       if (nest.result_dims > 0) candidates.resize(nest.result_dims);
       fixed_rows = fixed_rows || nest.result_dims > 0;
-      for (const FlatSink* s : nest.sinks) {
-        fixed_rows = fixed_rows || (partial_results_of(*s) && s->position && rows_.size() > 1);
+      for (const FlatRoot* s : nest.roots) {
+        fixed_rows = fixed_rows || (partial_results_of(*s) && s->argmax_index && rows_.size() > 1);
       }
       for (int64_t v : without(candidates, rows_)) {
         double good = 0;
-        for (const FlatSink* s : nest.sinks) good += vectorization_score(b_, *s, v).score;
+        for (const FlatRoot* s : nest.roots) good += vectorization_score(b_, *s, v).score;
         good *= lane_utilization(b_.extent(v), b_.processor.lanes) * points;
         if (good > best) {
           best = good;
@@ -178,11 +178,11 @@ void Sweep::choose_vector_vars() {
         }
       }
       double all = 0;
-      for (const FlatSink* s : nest.sinks) all += vectorization_score(b_, *s, -1).accesses;
+      for (const FlatRoot* s : nest.roots) all += vectorization_score(b_, *s, -1).accesses;
       inside += nest.vector >= 0 ? best : all / static_cast<double>(b_.processor.lanes);
     }
   }
-  if (fixed_rows || !options_.rows_in_lanes) return;
+  if (fixed_rows || !options_.may_vectorize_rows) return;
   double best = 0;
   for (int64_t v : rows_) {
     double good = 0;
@@ -190,7 +190,7 @@ void Sweep::choose_vector_vars() {
       for (const Nest& nest : nests) {
         const double points =
             estimated_trip_count(b_, nest.outer) * estimated_trip_count(b_, nest.inner);
-        for (const FlatSink* s : nest.sinks) good += points * vectorization_score(b_, *s, v).score;
+        for (const FlatRoot* s : nest.roots) good += points * vectorization_score(b_, *s, v).score;
       }
     }
     good *= lane_utilization(b_.extent(v), b_.processor.lanes);
@@ -208,15 +208,15 @@ void Sweep::choose_vector_vars() {
 }
 
 /// Finds a row variable that is innermost in memory and too short to vectorize, such as the three
-/// channels of channels-last images. If it is unrolled inside the vectorized loop, the interleaved
-/// stores are contiguous.
+/// channels of channels-last images. Unrolling the loop over this variable inside the vectorized
+/// loop makes the interleaved stores contiguous.
 void Sweep::choose_interleaved() {
   if (b_.processor.gpu || row_vector_ < 0 || stages_.size() != 1 || stages_[0].size() != 1) return;
   const Nest& nest = stages_[0][0];
-  if (!nest.outer.empty() || !nest.inner.empty() || nest.sinks.size() != 1) return;
-  const FlatSink& sink = *nest.sinks.front();
-  if (sink.is_reduction() || sink.stores.size() != 1) return;
-  const std::optional<Affine> affine = as_affine(sink.stores.front().second);
+  if (!nest.outer.empty() || !nest.inner.empty() || nest.roots.size() != 1) return;
+  const FlatRoot& root = *nest.roots.front();
+  if (root.is_reduction() || root.stores.size() != 1) return;
+  const std::optional<Affine> affine = as_affine(root.stores.front().second);
   if (!affine) return;
   for (int64_t v : rows_) {
     const Dim& extent = b_.extent(v);
@@ -228,15 +228,15 @@ void Sweep::choose_interleaved() {
   }
 }
 
-/// Whether the loop over the vectorized rows can be inside the loops over the results of a row. If
-/// adjacent rows are adjacent in memory, as the channels of channels-last images are, the kernel
-/// then accesses memory sequentially.
+/// Whether the loop over the vectorized rows can be inside the loops over the results of a row. The
+/// kernel then accesses memory sequentially if adjacent rows are adjacent in memory, for example if
+/// the rows are the channels of channels-last images.
 bool Sweep::rows_are_innermost() const {
   if (b_.processor.gpu || row_vector_ < 0 || stages_.size() != 1 || !partials_.empty()) {
     return false;
   }
   bool loops = false;
-  for (const FlatSink& s : sinks_) {
+  for (const FlatRoot& s : roots_) {
     for (const auto& [result, offset] : s.stores) {
       const std::optional<Affine> affine = as_affine(offset);
       if (!affine || affine->coefficient(row_vector_) != 1) return false;
@@ -248,14 +248,14 @@ bool Sweep::rows_are_innermost() const {
 
 /// Keeps the partial results of a nest with few results in registers. In memory, each addition
 /// would wait for the store of the previous row's sum.
-void Sweep::choose_registers() {
+void Sweep::choose_register_partials() {
   if (b_.processor.gpu || stages_.size() != 1 || stages_.front().size() != 1) return;
   const Nest& nest = stages_.front().front();
   if (nest.result_dims != 1 || nest.inner != Vars{nest.vector} || b_.extent(nest.vector).batch) {
     return;
   }
   for (const PartialResults& p : partials_) {
-    if (!p.block_major || p.sink->position) return;
+    if (!p.block_major || p.root->argmax_index) return;
   }
   const auto sums = static_cast<int64_t>(partials_.size());
   if (sums * vector_count(nest.vector) > b_.processor.accumulators) return;
@@ -327,8 +327,8 @@ void Sweep::emit(const Expr& block_index, kir::Block& out) {
   block_index_ = block_index;
   init_partial_results(block_index, out);
   std::vector<Expr*> bodies;
-  for (FlatSink& s : sinks_) bodies.push_back(&s.body);
-  const int64_t results = 2 * static_cast<int64_t>(b_.group.sinks.size());
+  for (FlatRoot& s : roots_) bodies.push_back(&s.body);
+  const int64_t results = 2 * static_cast<int64_t>(b_.group.roots.size());
   hoist(
       b_, bodies,
       [&](const Expr& leaf) { return leaf.op() == ScalarOp::let && leaf.node().ivalue >= results; },
@@ -345,60 +345,67 @@ void Sweep::emit(const Expr& block_index, kir::Block& out) {
 void Sweep::init_partial_results(const Expr& block_index, kir::Block& out) {
   for (const PartialResults& p : partials_) {
     if (in_registers_) {
-      declare_accumulator(*p.sink, true, out);
+      declare_accumulator(*p.root, true, out);
       continue;
     }
     if (!p.block_major) {
       bool per_lane = row_vector_ >= 0;
       for (const auto& nests : stages_) {
         for (const Nest& nest : nests) {
-          const bool here = std::ranges::find(nest.sinks, p.sink) != nest.sinks.end();
+          const bool here = std::ranges::find(nest.roots, p.root) != nest.roots.end();
           per_lane = per_lane || (here && nest.vector >= 0);
         }
       }
-      declare_accumulator(*p.sink, per_lane, out);
+      declare_accumulator(*p.root, per_lane, out);
       continue;
     }
     const int64_t v = b_.next_var++;
-    const Expr size = extent_expr(p.sink->result_elements);
+    const Expr size = extent_expr(p.root->result_elements);
     kir::Block& loop = add_loop(out, v, Expr::index(0), size, kir::For::Kind::vector);
     loop.push_back({kir::StoreTo{p.buffer,
                                  block_index * size + Expr::var(v),
-                                 identity(*p.sink->source->combine, p.sink->acc),
+                                 identity(*p.root->source->combine, p.root->acc_dtype),
                                  {}}});
   }
 }
 
 void Sweep::store_partial_results(const Expr& block_index, kir::Block& out) {
   for (const PartialResults& p : partials_) {
-    if (in_registers_) store_registers(p, block_index, out);
+    if (in_registers_) store_register_partials(p, block_index, out);
     if (p.block_major) continue;
-    const SinkAccumulator& binding = accs_.at(p.sink->id);
-    for_each_result(*p.sink, out, [&](kir::Block& at) {
+    const RootAccumulator& binding = accs_.at(p.root->id);
+    for_each_result(*p.root, out, [&](kir::Block& at) {
       std::vector<Expr> index;
-      for (int64_t v : p.sink->out) index.push_back(Expr::var(v));
-      const Expr place = p.sink->result_index * Expr::index(p.stride) + block_index;
+      for (int64_t v : p.root->out) index.push_back(Expr::var(v));
+      const Expr offset = p.root->result_index * Expr::index(p.stride) + block_index;
       at.push_back({kir::StoreTo{
-          p.buffer, place, read_acc(binding.acc, p.sink->acc, index, binding.per_lane), {}}});
-      if (p.positions < 0) return;
-      const Expr position = read_argmax_position(binding.acc, p.sink->acc, index, binding.per_lane);
-      at.push_back({kir::StoreTo{p.positions, place, position, {}}});
+          p.buffer,
+          offset,
+          read_accumulator(binding.accumulator_id, p.root->acc_dtype, index, binding.per_lane),
+          {}}});
+      if (p.argmax_indices < 0) return;
+      const Expr argmax_index =
+          read_argmax_index(binding.accumulator_id, p.root->acc_dtype, index, binding.per_lane);
+      at.push_back({kir::StoreTo{p.argmax_indices, offset, argmax_index, {}}});
     });
   }
 }
 
-void Sweep::store_registers(const PartialResults& partial, const Expr& block_index,
-                            kir::Block& out) {
-  const FlatSink& sink = *partial.sink;
-  for_each_vector(sink.out.front(), out, [&](const Expr& vector, kir::Block& loop) {
-    const Expr place = block_index * extent_expr(sink.result_elements) + sink.result_index;
+void Sweep::store_register_partials(const PartialResults& partial, const Expr& block_index,
+                                    kir::Block& out) {
+  const FlatRoot& root = *partial.root;
+  for_each_vector(root.out.front(), out, [&](const Expr& vector, kir::Block& loop) {
+    const Expr offset = block_index * extent_expr(root.result_elements) + root.result_index;
     loop.push_back({kir::StoreTo{
-        partial.buffer, place, read_acc(accs_.at(sink.id).acc, sink.acc, {vector}, false), {}}});
+        partial.buffer,
+        offset,
+        read_accumulator(accs_.at(root.id).accumulator_id, root.acc_dtype, {vector}, false),
+        {}}});
   });
 }
 
 /// Appends an unrolled loop over the full vectors along `var`, then the code for a partial last
-/// vector. `body` fills `loop`, the loop over the lanes of the vector with index `vector`.
+/// vector. `body` fills `loop`, which runs over the lanes of vector number `vector`.
 void Sweep::for_each_vector(int64_t var, kir::Block& out,
                             const std::function<void(const Expr& vector, kir::Block& loop)>& body) {
   const int64_t size = b_.extent(var).size, lanes = b_.lanes(), full = size / lanes;
@@ -412,10 +419,10 @@ void Sweep::for_each_vector(int64_t var, kir::Block& out,
        add_loop(out, var, Expr::index(full * lanes), Expr::index(size), kir::For::Kind::vector));
 }
 
-void Sweep::for_each_result(const FlatSink& sink, kir::Block& out,
+void Sweep::for_each_result(const FlatRoot& root, kir::Block& out,
                             const std::function<void(kir::Block&)>& body) {
   kir::Block* at = &out;
-  for (int64_t v : sink.out) {
+  for (int64_t v : root.out) {
     at = &add_loop(*at, v, Expr::index(0), extent_expr(b_.extent(v)), kir::For::Kind::unroll);
   }
   body(*at);
@@ -511,7 +518,7 @@ kir::Block& Sweep::emit_nest_loops(const Nest& nest, const Vars& vars, kir::Bloc
   double copies = 1;
   for (size_t i = order.size(); i-- > 0;) {
     const Dim& extent = b_.extent(order[i]);
-    const bool array = nest.array && contains(nest.sinks.front()->out, order[i]);
+    const bool array = nest.array && contains(nest.roots.front()->out, order[i]);
     copies *= estimated_extent(extent);
     if (extent.batch || (!array && copies > (vector ? 4 : kMaxUnrolled))) {
       copies = kMaxUnrolled + 1;
@@ -529,15 +536,15 @@ kir::Block& Sweep::emit_nest_loops(const Nest& nest, const Vars& vars, kir::Bloc
                   kir::For::Kind::vector);
 }
 
-void Sweep::declare_accumulator(const FlatSink& sink, bool per_lane, kir::Block& out) {
-  kir::Acc acc{b_.next_acc++, sink.acc, *sink.source->combine, {}, per_lane};
-  const PartialResults* partial = partial_results_of(sink);
+void Sweep::declare_accumulator(const FlatRoot& root, bool per_lane, kir::Block& out) {
+  kir::Accumulator acc{b_.next_accumulator++, root.acc_dtype, *root.source->combine, {}, per_lane};
+  const PartialResults* partial = partial_results_of(root);
   if (partial && in_registers_) {
-    acc.dims.push_back(vector_count(sink.out.front()));
+    acc.dims.push_back(vector_count(root.out.front()));
   } else if (partial) {
-    for (int64_t v : sink.out) acc.dims.push_back(b_.extent(v).size);
+    for (int64_t v : root.out) acc.dims.push_back(b_.extent(v).size);
   }
-  accs_[sink.id] = {acc.id, per_lane};
+  accs_[root.id] = {acc.id, per_lane};
   out.push_back({std::move(acc)});
 }
 
@@ -552,20 +559,20 @@ kir::Block& Sweep::emit_outer_loops(const Nest& nest, kir::Block& out) {
 }
 
 void Sweep::emit_nest(Nest nest, kir::Block& out) {
-  if (innermost_rows_ && std::ranges::none_of(nest.sinks, &FlatSink::is_reduction)) {
-    nest.outer.swap(nest.inner);  // no accumulator needs a loop around it
+  if (innermost_rows_ && std::ranges::none_of(nest.roots, &FlatRoot::is_reduction)) {
+    nest.outer.swap(nest.inner);  // no accumulators: make the row loop the innermost loop
   }
   kir::Block& row = emit_outer_loops(nest, out);
-  for (const FlatSink* s : nest.sinks) {
+  for (const FlatRoot* s : nest.roots) {
     if (s->is_reduction() && !s->source->reduces_rows) {
       declare_accumulator(*s, contains(nest.inner, nest.vector), row);
     }
   }
-  std::vector<FlatSink> copies;
-  copies.reserve(nest.sinks.size());
-  for (const FlatSink* s : nest.sinks) copies.push_back(*s);
+  std::vector<FlatRoot> copies;
+  copies.reserve(nest.roots.size());
+  for (const FlatRoot* s : nest.roots) copies.push_back(*s);
   std::vector<Expr*> bodies;
-  for (FlatSink& s : copies) bodies.push_back(&s.body);
+  for (FlatRoot& s : copies) bodies.push_back(&s.body);
   if (!nest.inner.empty()) {
     hoist(
         b_, bodies,
@@ -581,70 +588,72 @@ void Sweep::emit_nest(Nest nest, kir::Block& out) {
   } else {
     emit_loop_body(nest, copies, {}, emit_nest_loops(nest, nest.inner, row));
   }
-  for (const FlatSink* s : nest.sinks) {
+  for (const FlatRoot* s : nest.roots) {
     if (s->is_reduction() && !s->source->reduces_rows) emit_reduction_results(*s, row);
   }
 }
 
-/// Computes the values of all sinks before the first store, because an output may alias an input.
+/// Computes the values of all roots before the first store, because an output may alias an input.
 /// `vector`: index of the vector of accumulators, if they are in registers.
-void Sweep::emit_loop_body(const Nest& nest, std::vector<FlatSink> sinks, const Expr& vector,
+void Sweep::emit_loop_body(const Nest& nest, std::vector<FlatRoot> roots, const Expr& vector,
                            kir::Block& out) {
   std::vector<Expr*> bodies;
   bool stores = false;
-  for (FlatSink& s : sinks) {
+  for (FlatRoot& s : roots) {
     bodies.push_back(&s.body);
     stores = stores || !s.is_reduction();
     emit_bounds_checks(s, out);
   }
   eliminate_common_subexpressions(b_, bodies, out);
-  if (stores && sinks.size() > 1) {
-    for (FlatSink& s : sinks) s.body = append_let(b_, s.body, out);
+  if (stores && roots.size() > 1) {
+    for (FlatRoot& s : roots) s.body = append_let(b_, s.body, out);
   }
-  for (size_t i = 0; i < sinks.size(); ++i) {
-    const FlatSink& s = sinks[i];
+  for (size_t i = 0; i < roots.size(); ++i) {
+    const FlatRoot& s = roots[i];
     if (s.is_reduction()) {
-      accumulate(nest, *nest.sinks[i], s.body, vector, out);
+      accumulate(nest, *nest.roots[i], s.body, vector, out);
     } else {
       out.push_back({kir::StoreTo{s.buffers[0], s.stores[0].second, s.body, {}}});
     }
   }
 }
 
-void Sweep::accumulate(const Nest& nest, const FlatSink& sink, const Expr& value,
+void Sweep::accumulate(const Nest& nest, const FlatRoot& root, const Expr& value,
                        const Expr& vector, kir::Block& out) {
-  const PartialResults* partial = partial_results_of(sink);
+  const PartialResults* partial = partial_results_of(root);
   if (partial && partial->block_major && !in_registers_) {
-    const Expr place = block_index_ * extent_expr(sink.result_elements) + sink.result_index;
-    const Expr old = load(partial->buffer, sink.acc, place);
+    const Expr offset = block_index_ * extent_expr(root.result_elements) + root.result_index;
+    const Expr old = load(partial->buffer, root.acc_dtype, offset);
     out.push_back(
-        {kir::StoreTo{partial->buffer, place, combined(*sink.source->combine, old, value), {}}});
+        {kir::StoreTo{partial->buffer, offset, combined(*root.source->combine, old, value), {}}});
     return;
   }
   std::vector<Expr> index;
   if (vector) index.push_back(vector);
   if (nest.array) {
-    for (int64_t v : sink.out) index.push_back(Expr::var(v));
+    for (int64_t v : root.out) index.push_back(Expr::var(v));
   }
-  out.push_back({kir::Accumulate{accs_.at(sink.id).acc, index, value, sink.position}});
+  out.push_back(
+      {kir::Accumulate{accs_.at(root.id).accumulator_id, index, value, root.argmax_index}});
 }
 
-void Sweep::emit_reduction_results(const FlatSink& sink, kir::Block& out) {
-  const SinkAccumulator& binding = accs_.at(sink.id);
+void Sweep::emit_reduction_results(const FlatRoot& root, kir::Block& out) {
+  const RootAccumulator& binding = accs_.at(root.id);
   const auto dtype_of = [&](size_t result) {
-    return sink.unrounded ? sink.acc : sink.source->op->results[result].type.dtype;
+    return root.unrounded ? root.acc_dtype : root.source->op->results[result].type.dtype;
   };
-  for (size_t r = 0; r < sink.source->outputs.size(); ++r) {
-    const Expr value = r == 1 ? read_argmax_position(binding.acc, sink.acc, {}, binding.per_lane)
-                              : read_acc(binding.acc, sink.acc, {}, binding.per_lane);
+  for (size_t r = 0; r < root.source->outputs.size(); ++r) {
+    const Expr value =
+        r == 1 ? read_argmax_index(binding.accumulator_id, root.acc_dtype, {}, binding.per_lane)
+               : read_accumulator(binding.accumulator_id, root.acc_dtype, {}, binding.per_lane);
     out.push_back(
-        {kir::Let{2 * sink.id + static_cast<int64_t>(r), scalar::cast(value, dtype_of(r))}});
+        {kir::Let{2 * root.id + static_cast<int64_t>(r), scalar::cast(value, dtype_of(r))}});
   }
-  for (size_t i = 0; i < sink.stores.size(); ++i) {
-    const int result = sink.stores[i].first;
+  for (size_t i = 0; i < root.stores.size(); ++i) {
+    const int result = root.stores[i].first;
     const DType dtype = compute_dtype(dtype_of(static_cast<size_t>(result)));
     out.push_back({kir::StoreTo{
-        sink.buffers[i], sink.stores[i].second, read_let(2 * sink.id + result, dtype), {}}});
+        root.buffers[i], root.stores[i].second, read_let(2 * root.id + result, dtype), {}}});
   }
 }
 

@@ -11,22 +11,22 @@ namespace fluid {
 /// Buffers for the partial results of a reduction over rows. Each block stores one partial result
 /// per element of the result. Kernel::finish combines the partial results of all blocks.
 struct PartialResults {
-  const FlatSink* sink = nullptr;
+  const FlatRoot* root = nullptr;
   int64_t buffer = 0;
-  int64_t positions = -1;    ///< index of the buffer of argmax positions; -1: not an argmax
-  bool block_major = false;  ///< whether the layout is [blocks, results], not [results, blocks]
-  int64_t stride = 0;        ///< distance between adjacent results in the layout [results, blocks]
+  int64_t argmax_indices = -1;  ///< index of the buffer of argmax indices; -1: not an argmax
+  bool block_major = false;     ///< whether the layout is [blocks, results], not [results, blocks]
+  int64_t stride = 0;  ///< distance between adjacent results in the layout [results, blocks]
 };
 
 struct SweepOptions {
-  bool rows_in_lanes = true;  ///< whether a row variable may be vectorized
+  bool may_vectorize_rows = true;  ///< whether a row variable may be vectorized
 };
 
 class Sweep {
  public:
   Sweep(KernelBuilder& builder, const GroupPart& part);
-  /// Schedules `sinks`, which all have the row variables `rows`.
-  Sweep(KernelBuilder& builder, std::vector<FlatSink> sinks, Vars rows,
+  /// Schedules `roots`. All roots have the row variables `rows`.
+  Sweep(KernelBuilder& builder, std::vector<FlatRoot> roots, Vars rows,
         const SweepOptions& options = {});
 
   Expr blocks() const { return blocks_; }
@@ -36,27 +36,27 @@ class Sweep {
   const std::list<PartialResults>& partials() const { return partials_; }
 
  private:
-  /// Sinks of one stage that share a loop nest, which runs once for each row.
+  /// Roots of one stage that share a loop nest, which runs once for each row.
   struct Nest {
     Vars outer;  ///< result variables whose loops enclose the accumulators
     Vars inner;  ///< all other variables except row variables
     /// Number of leading `inner` variables that index accumulators in memory.
     size_t result_dims = 0;
     bool array = false;  ///< whether result variables index an array of accumulators
-    std::vector<FlatSink*> sinks;
+    std::vector<FlatRoot*> roots;
     int64_t vector = -1;  ///< vectorized variable in `outer` or `inner`; -1: none
   };
-  /// The accumulator of a reduction sink.
-  struct SinkAccumulator {
-    int64_t acc = 0;        ///< id of the accumulator, see kir::Acc
-    bool per_lane = false;  ///< whether the accumulator has one value per lane
+  /// The accumulator of a reduction root.
+  struct RootAccumulator {
+    int64_t accumulator_id = 0;  ///< id of the accumulator, see kir::Accumulator
+    bool per_lane = false;       ///< whether the accumulator has one value per lane
   };
 
   void make_nests();
-  Nest& find_or_add_nest(FlatSink& sink);
+  Nest& find_or_add_nest(FlatRoot& root);
   void choose_vector_vars();
   void choose_interleaved();
-  void choose_registers();
+  void choose_register_partials();
   int64_t vector_count(int64_t var) const;
   void partition_rows();
   void find_partial_results();
@@ -65,40 +65,41 @@ class Sweep {
   Expr items_per_block(double operations_per_item, double min_items, bool vector);
   void init_partial_results(const Expr& block_index, kir::Block& out);
   void store_partial_results(const Expr& block_index, kir::Block& out);
-  void store_registers(const PartialResults& partial, const Expr& block_index, kir::Block& out);
+  void store_register_partials(const PartialResults& partial, const Expr& block_index,
+                               kir::Block& out);
   // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.
   kir::Block& emit_row_loops(const Expr& block_index, kir::Block& out);
   void emit_row(kir::Block& out);
   bool rows_are_innermost() const;
   kir::Block& emit_outer_loops(const Nest& nest, kir::Block& out);
   void emit_nest(Nest nest, kir::Block& out);
-  void emit_loop_body(const Nest& nest, std::vector<FlatSink> sinks, const Expr& vector,
+  void emit_loop_body(const Nest& nest, std::vector<FlatRoot> roots, const Expr& vector,
                       kir::Block& out);
   void for_each_vector(int64_t var, kir::Block& out,
                        const std::function<void(const Expr& vector, kir::Block& loop)>& body);
-  void emit_reduction_results(const FlatSink& sink, kir::Block& out);
+  void emit_reduction_results(const FlatRoot& root, kir::Block& out);
   kir::Block& emit_nest_loops(const Nest& nest, const Vars& vars, kir::Block& out);
   Vars vars_to_flatten(const Nest& nest, const Vars& vars) const;
   kir::Block& emit_flattened_loop(int64_t fastest, const Vars& others, kir::Block& out);
-  void declare_accumulator(const FlatSink& sink, bool per_lane, kir::Block& out);
-  void accumulate(const Nest& nest, const FlatSink& sink, const Expr& value, const Expr& vector,
+  void declare_accumulator(const FlatRoot& root, bool per_lane, kir::Block& out);
+  void accumulate(const Nest& nest, const FlatRoot& root, const Expr& value, const Expr& vector,
                   kir::Block& out);
-  const PartialResults* partial_results_of(const FlatSink& sink) const;
-  void for_each_result(const FlatSink& sink, kir::Block& out,
+  const PartialResults* partial_results_of(const FlatRoot& root) const;
+  void for_each_result(const FlatRoot& root, kir::Block& out,
                        const std::function<void(kir::Block&)>& body);
 
   KernelBuilder& b_;
-  std::vector<FlatSink> sinks_;
+  std::vector<FlatRoot> roots_;
   Vars rows_;
   SweepOptions options_;
   std::vector<std::vector<Nest>> stages_;
   int64_t row_vector_ = -1;  ///< vectorized row variable; -1: none
-  /// Whether the loop over the vectorized row variable is inside of the loops over the results of
-  /// a row, not around them.
+  /// Whether the loop over the vectorized row variable is inside the loops over the results of a
+  /// row, not around them.
   bool innermost_rows_ = false;
   Expr row_begin_, row_end_;  ///< range of the loop over the vectorized row variable
-  /// A short row variable whose loop is unrolled inside the vectorized row loop, so that its stores
-  /// interleave; -1: none.
+  /// A short row variable whose loop is unrolled inside the vectorized row loop, to interleave the
+  /// stores; -1: none.
   int64_t interleaved_ = -1;
   /// Whether a block accumulates its block-major partial results in registers, not in their buffer.
   bool in_registers_ = false;
@@ -110,7 +111,7 @@ class Sweep {
   int64_t max_blocks_ = 0;  ///< maximum number of blocks, if there are partial results, else 0
   double operations_per_block_ = 0;
   std::list<PartialResults> partials_;
-  std::map<int, SinkAccumulator> accs_;  ///< sink id -> accumulator
+  std::map<int, RootAccumulator> accs_;  ///< root id -> accumulator
   Expr block_index_;
 };
 

@@ -48,7 +48,7 @@ std::vector<std::string> feed_names(const ir::Program& program) {
 
 Program with_length(const Program& program, int64_t length) {
   auto concrete = program.ir().clone();
-  set_length(*concrete, BatchLength(*concrete).checked(length));
+  set_sequence_length(*concrete, BatchLength(*concrete).checked(length));
   return Program(std::move(concrete));
 }
 
@@ -170,11 +170,11 @@ class Executor::Impl {
     if (mode == Mode::train) averages_.require_not_in_use("run()");
     const bool collective = mode == Mode::train && !group_.is_single_process();
     if (collective && options_.distributed.world.size > 1 &&
-        (batch.whole < batch.size || batch.whole == 0)) {
-      throw UserError(
-          fmt::format("run() got a batch of {} samples without the size of the global batch: set "
-                      "Batch::first and Batch::whole, as a Reader with rank and world does",
-                      batch.size));
+        (batch.global_batch_size < batch.size || batch.global_batch_size == 0)) {
+      throw UserError(fmt::format(
+          "run() got a batch of {} samples without the size of the global batch: set "
+          "Batch::first and Batch::global_batch_size, as a Reader with rank and world does",
+          batch.size));
     }
     const int64_t length = batch_length_.of(batch);
     PreparedStep* step = find(mode, recipe_to_run, batch, length);
@@ -319,7 +319,7 @@ class Executor::Impl {
   }
   const Variable& recipe_variable(std::string_view recipe_name, std::string_view state) {
     const std::string& checked = checked_recipe(recipe_name);
-    return session().variables().named(recipe_state(checked, state));
+    return session().variables().at(recipe_state(checked, state));
   }
   bool has_schedule(std::string_view recipe_name) const {
     const ir::Op* train = recipe(recipe_name);
@@ -347,7 +347,7 @@ class Executor::Impl {
     return plateau_[static_cast<size_t>(std::ranges::find(recipes_, checked) - recipes_.begin())];
   }
 
-  /// Calls `change` with the elements of the state kPlateau of a recipe, which it may change.
+  /// Passes the elements of a recipe's state kPlateau to `change`, and stores the changed elements.
   void change_plateau(std::string_view recipe_name,
                       const std::function<void(std::span<double>)>& change) {
     const Variable& variable = recipe_variable(recipe_name, kPlateau);
@@ -389,7 +389,7 @@ class Executor::Impl {
     if (name.empty() && recipes_.size() <= 1) return trains() ? recipes_.front() : no_recipe();
     const auto found = std::ranges::find(recipes_, name);
     if (found != recipes_.end() && !name.empty()) return *found;
-    recipe_named(recorded_program().main(), name);  // always throws here
+    recipe_named(recorded_program().main(), name);  // throws UserError
     return no_recipe();
   }
 
@@ -400,7 +400,7 @@ class Executor::Impl {
     const std::map<std::string, std::string> options = result_options();
     for (const std::string& recipe : recipes_) {
       if (!plateau(recipe) || !monitors_other_metric(from.options, options, recipe)) continue;
-      change_plateau(recipe, PlateauRule::forget_metric);
+      change_plateau(recipe, PlateauRule::reset_metric);
     }
     return changed_result_options(from.options, options);
   }
@@ -430,7 +430,7 @@ class Executor::Impl {
     for (const auto& op : session_.recorded_program().main().ops) {
       const bool cached = is_store(*op) &&
                           is_cache(*variable_named(session_.recorded_program().main(), op->symbol));
-      if (is_store(*op) && !cached) written.push_back(session_.variables().named(op->symbol));
+      if (is_store(*op) && !cached) written.push_back(session_.variables().at(op->symbol));
     }
     return written;
   }
@@ -471,10 +471,9 @@ class Executor::Impl {
     return lengths;
   }
 
-  /// Returns the options with which the pass pipeline compiles the steps for `mode`, `batch`
-  /// samples, `length` and `feeds`. Mode::train gives a step for each recipe, so that the variables
-  /// of all recipes exist before the first checkpoint. Throws UserError if the batch size is
-  /// invalid.
+  /// Returns the pass options of the steps for `mode`, `batch` samples, `length` and `feeds`. In
+  /// Mode::train, there is a step for each recipe, so that the variables of all recipes exist
+  /// before the first checkpoint. Throws UserError if the batch size is invalid.
   std::vector<Options> checked_pass_options(Mode mode, int64_t batch, int64_t length,
                                             const std::set<std::string>& feeds,
                                             int64_t global_batch = 0) const {
@@ -509,7 +508,7 @@ class Executor::Impl {
     o.mode = mode;
     o.batch = batch;
     o.global_batch = global_batch > 0 ? global_batch : batch * o.world;
-    o.length = length;
+    o.sequence_length = length;
     o.feeds = feeds;
     return o;
   }
@@ -567,7 +566,7 @@ class Executor::Impl {
   std::vector<std::optional<PlateauRule>> plateau_;  ///< one element per recipe
   std::string last_recipe_;                          ///< recipe of the last training step
   std::vector<std::string> known_feeds_;
-  ColumnTablePtr column_table_;  ///< null if there is none
+  ColumnTablePtr column_table_;  ///< column table of the training data; may be null
   BatchLength batch_length_;
   TuningSync tuning_sync_;
   Session session_;
@@ -613,7 +612,7 @@ void Executor::save(const std::string& path, const SaveOptions& options) {
   const auto use = impl_.lock();
   Session& session = impl_->session();
   const auto value = [&](const std::string& name) {
-    return session.values().value(session.variables().named(name));
+    return session.values().value(session.variables().at(name));
   };
   const std::vector<LoraAdapter> adapters = lora_adapters(impl_->recorded_program());
   const bool adapters_only = !adapters.empty() && !options.merge_adapters;
@@ -625,7 +624,7 @@ void Executor::save(const std::string& path, const SaveOptions& options) {
   }
   std::map<std::string, std::string> metadata;
   if (const ColumnTablePtr& table = impl_->column_table()) {
-    metadata.emplace(kColumnTableMetadata, table->text());
+    metadata.emplace(kColumnTableMetadata, table->to_json());
   }
   if (adapters_only) {
     metadata.emplace(kLoraMetadata, lora_metadata(adapters));
@@ -667,7 +666,7 @@ ColumnTablePtr Executor::column_table() const { return impl_->column_table(); }
 void Executor::use_averages(bool use) {
   const auto lock = impl_.lock();
   impl_->session();
-  impl_->averages().use(use);
+  impl_->averages().set_in_use(use);
 }
 
 bool Executor::uses_averages() const { return impl_->averages().in_use(); }
@@ -688,14 +687,14 @@ std::vector<std::string> Executor::parameters() const {
 Tensor Executor::parameter(std::string_view name) {
   const auto use = impl_.lock();
   Session& session = impl_->session();
-  return session.values().value(session.variables().named(name)).copy();
+  return session.values().value(session.variables().at(name)).copy();
 }
 
 void Executor::set_parameter(std::string_view name, const Tensor& value) {
   const auto use = impl_.lock();
   impl_->averages().require_not_in_use("set_parameter()");
   Session& session = impl_->session();
-  const Variable& variable = session.variables().named(name);
+  const Variable& variable = session.variables().at(name);
   check_value(variable.name, variable.type, value, "");
   session.values().assign(variable, value);
 }
@@ -747,7 +746,7 @@ std::optional<double> Executor::learning_rate(std::string_view recipe) const {
 }
 
 Profile Executor::profile() const { return impl_->session().profile(); }
-Limits Executor::limits() const { return impl_->session().device().limits(); }
+PeakRates Executor::peak_rates() const { return impl_->session().device().peak_rates(); }
 
 MemoryUse Executor::memory() const {
   const auto use = impl_.lock();

@@ -51,7 +51,8 @@ using Feeds = std::initializer_list<std::pair<std::string, Tensor>>;
 /// compiled once.
 struct BatchSizes {
   /// Each size is compiled for every recipe. If several ranks train sparse parameters, prepare()
-  /// assumes equal shards, and run() compiles a step for any other size of the global batch.
+  /// assumes that all ranks have equal batch sizes. For any other size of the global batch, run()
+  /// compiles a step.
   std::vector<int64_t> train = {};
   std::vector<int64_t> eval = {};
   std::vector<int64_t> predict = {};
@@ -100,8 +101,8 @@ class Executor {
   ~Executor();
   Executor(Executor&&) noexcept;
 
-  /// Compiles the steps for these batch sizes and lengths. Running them later neither compiles nor
-  /// allocates.
+  /// Compiles the steps for the given batch sizes and lengths. Running a prepared step neither
+  /// compiles nor allocates.
   void prepare(const BatchSizes& sizes);
   /// Returns a value for BatchSizes::lengths: the length of the sequences in `batch`, or empty for
   /// a program without the dimension kLength. Throws UserError if feeds differ in their length.
@@ -130,10 +131,10 @@ class Executor {
   /// Runs one training step of the recipe called `recipe` (MinimizeOptions::name), as run(batch)
   /// does for a program with one recipe:
   ///   exe.run("discriminator", batch)
-  /// The step needs the feeds that the recipe's loss reads; `batch` may have more columns. It
-  /// computes that loss, and the outputs that read no other feed, parameter or state. It updates
-  /// the states of layers that the loss reads, such as running statistics, as PyTorch does in
-  /// training mode. All ranks must run the same recipe. Throws UserError if there is no such
+  /// The step needs the feeds that the recipe's loss reads; `batch` may have more columns. The step
+  /// computes the loss, and the outputs that read no other feed, parameter or state. The step also
+  /// updates states that the loss reads, such as running statistics, as PyTorch does in training
+  /// mode. All ranks must run the same recipe. Throws UserError if there is no such
   /// recipe, and if `recipe` is empty but the program has several recipes.
   OutputViews run(std::string_view recipe, const Batch& batch);
   /// Computes all outputs in inference mode: no dropout, running statistics in batch_norm. Changes
@@ -161,14 +162,15 @@ class Executor {
   void save(const std::string& path, const SaveOptions& options = {});
   /// Returns the names of parameters and buffers that have an inf or NaN element.
   std::vector<std::string> nonfinite_parameters();
-  /// Reads parameters and buffers from a safetensors file, in any float dtype. Unless
-  /// LoadOptions::partial is set, the file must contain exactly those of the program, with equal
-  /// shapes. A load() before the first prepare() avoids compiling the initialisers.
+  /// Reads parameters and buffers from a safetensors file, in any float dtype. The file must
+  /// contain exactly the parameters and buffers of the program, with equal shapes, unless
+  /// LoadOptions::partial is set. A load() before the first prepare() avoids compiling the
+  /// initialisers.
   LoadReport load(const std::string& path, const LoadOptions& options = {});
   /// Stores the column table of the training data (SampleData::table()) with the parameters; null
-  /// removes it. Trainer::fit() sets the table of its training data. save() and snapshot() write
-  /// the table; load() and restore() read it. open_data() uses the table to read other data in the
-  /// same way.
+  /// removes the table. Trainer::fit() sets the table of its training data. save() and snapshot()
+  /// write the table; load() and restore() read it. open_data() uses the table to read other data
+  /// in the same way.
   void set_column_table(ColumnTablePtr table);
   ColumnTablePtr column_table() const;
   /// Returns the names of the parameters and buffers.
@@ -206,7 +208,7 @@ class Executor {
   std::string restore(Snapshot snapshot, const std::string& name = "snapshot");
 
   /// Collective. Finds the first op with a non-finite result, by running the last step again. Call
-  /// it after a step that was skipped or whose loss is not finite, with the batch of that step.
+  /// after a step that was skipped or has a non-finite loss, with the batch of the step.
   /// Returns the op and its source line. If several ranks find an op, returns the op of the lowest
   /// rank ("rank 1: ..."). Returns "" when only a sum over ranks is not finite. Changes no
   /// variable; the outputs of the step stay valid. Throws UserError if DebugOptions::check_finite
@@ -224,7 +226,8 @@ class Executor {
   /// if choose_amp is off.
   const std::optional<AmpChoice>& amp_choice() const;
 
-  // Below, `recipe` is the name of a recipe; if empty, the only recipe of the program.
+  // In the functions below, `recipe` is the name of a recipe. An empty name selects the only recipe
+  // of the program.
 
   /// The loss scale and the number of skipped steps; absent when the loss is not scaled.
   std::optional<LossScaling> loss_scaling(std::string_view recipe = {}) const;
@@ -246,7 +249,7 @@ class Executor {
   /// The profile of the steps recorded so far; see ExecutorOptions::profile.
   Profile profile() const;
   /// Peak FLOP/s and memory bandwidth of the place. May first measure the CPU for about a second.
-  Limits limits() const;
+  PeakRates peak_rates() const;
 
   /// The memory that this executor uses.
   MemoryUse memory() const;

@@ -14,9 +14,9 @@ namespace fluid {
 Value cache(ir::Graph& graph, const std::string& name, const Shape& shape, DType dtype,
             const Loc& loc = Loc::here());
 
-/// Assigns `next` to the cache at the end of each predict step that is given all feeds on which
-/// `next` depends. Within the step, reads of the cache return the old value. Throws UserError
-/// unless `cached` is a cache and `next` has its type.
+/// Assigns `next` to the cache at the end of a predict step. A step that lacks a feed on which
+/// `next` depends does not change the cache. Within the step, reads of the cache return the old
+/// value. Throws UserError unless `cached` is a cache and `next` has its type.
 void update_cache(Value cached, Value next, const Loc& loc = Loc::here());
 
 }  // namespace fluid

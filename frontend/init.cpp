@@ -72,7 +72,6 @@ void Init::check_shape(const std::string& name, const Type& type, const Loc& loc
                            name + "' has shape " + type.shape.str());
 }
 
-/// Records the mode only if it is not the default.
 Init Init::with_mode(FanMode mode) && {
   if (mode == FanMode::out) attrs_.set("mode", text("fan_out"));
   return std::move(*this);

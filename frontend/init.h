@@ -43,9 +43,9 @@ class Init {
   static Init truncated_normal(double stddev) {
     return truncated_normal(0, stddev, -2 * stddev, 2 * stddev);
   }
-  /// A random matrix [first extent, product of the others] whose rows (or columns, if there are
-  /// fewer) are orthonormal, times `gain` (Saxe et al., "Exact solutions to the nonlinear dynamics
-  /// of learning in deep linear neural networks", ICLR 2014).
+  /// A random semi-orthogonal matrix [first extent, product of the other extents] times `gain`,
+  /// like torch.nn.init.orthogonal_. See Saxe et al., "Exact solutions to the nonlinear dynamics of
+  /// learning in deep linear neural networks", ICLR 2014.
   static Init orthogonal(double gain = 1);
   /// Weights of a convolution that is the identity in each group, like torch.nn.init.dirac_.
   static Init dirac(int64_t groups = 1);
@@ -69,7 +69,7 @@ class Init {
   Init with_mode(FanMode mode) &&;
   Attrs attrs_;
   std::string file_ = {};  ///< the .npy file of the values; empty: none
-  Shape file_shape_ = {};  ///< shape of its array
+  Shape file_shape_ = {};  ///< shape of the array in file_
 };
 
 }  // namespace fluid

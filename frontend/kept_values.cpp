@@ -23,7 +23,7 @@ bool is_inside(const ir::Op& op, const std::string& layer) {
 
 }  // namespace
 
-void keep_gradient(Program& program, const std::string& name, const Loc& loc) {
+void retain_gradient(Program& program, const std::string& name, const Loc& loc) {
   std::vector<std::string> names;
   for (const auto& op : program.ir().main().ops) {
     if (source_kind(*op) != SourceKind::parameter) continue;

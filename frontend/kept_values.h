@@ -7,18 +7,18 @@
 
 namespace fluid {
 
-/// Makes training steps keep the gradient of parameter `name` in the state `name` + ".gradient",
+/// Makes training steps store the gradient of parameter `name` in the state `name` + ".gradient",
 /// which Executor::parameter() reads. This is the gradient of the whole batch, before clipping. A
-/// step whose update is skipped does not change the state. Checkpoints do not hold the state.
+/// step whose update is skipped does not change the state. Checkpoints do not contain the state.
 /// Throws UserError if there is no such parameter, or if it is frozen or sparse.
-void keep_gradient(Program& program, const std::string& name, const Loc& loc = Loc::here());
+void retain_gradient(Program& program, const std::string& name, const Loc& loc = Loc::here());
 
-/// Returns the value that is called `name` in the program's text, or else the last value recorded
-/// by the layer called `name`. Returns an empty Value if neither exists or `name` is empty.
+/// Returns the value named `name`. If there is none, returns the last value recorded by the layer
+/// `name`. Returns an empty Value if neither exists or `name` is empty.
 Value named_value(Program& program, const std::string& name);
 
-/// Whether `name` is a value or layer in the body of a scan, which each step of the scan computes
-/// anew.
+/// Returns whether `name` is a value or layer in the body of a scan. Each step of the scan computes
+/// such a value again.
 bool is_value_of_scan_step(const Program& program, const std::string& name);
 
 /// Returns the names of all values and layers that named_value() finds, sorted.

@@ -9,7 +9,7 @@
 namespace fluid {
 namespace {
 
-/// Returns the first scope among <kind>0, <kind>1, ... that no op in the graph has yet.
+/// Returns the first scope among <kind>0, <kind>1, ... that no op in the graph uses.
 std::string fresh_name(const ir::Graph& graph, const std::string& kind) {
   for (int n = 0;; ++n) {
     std::string name = scoped_name(graph.recording.scope, kind + std::to_string(n));

@@ -14,8 +14,8 @@ namespace fluid {
 /// Returns "scope.name", or `name` if `scope` is empty.
 std::string scoped_name(const std::string& scope, const std::string& name);
 
-/// Returns the recording state for a layer. The last component of the layer's scope is `name` or,
-/// if `name` is empty, the first unused name among <kind>0, <kind>1, ...
+/// Returns a copy of graph.recording with the scope of a layer. The last component of the scope is
+/// `name` or, if `name` is empty, the first unused name among <kind>0, <kind>1, ...
 ir::Graph::Recording layer_recording(const ir::Graph& graph, const std::string& kind,
                                      const std::string& name);
 

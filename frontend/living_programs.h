@@ -11,7 +11,7 @@ namespace fluid {
 struct UnregisterProgram {
   void operator()(ir::Program* program) const;
 };
-/// Owns a registered program, which current_program() can return until it is destroyed.
+/// Owns a registered program. Destroying the program unregisters it.
 using RegisteredProgram = std::unique_ptr<ir::Program, UnregisterProgram>;
 /// Makes `program` available to current_program() on the calling thread.
 RegisteredProgram register_program(std::unique_ptr<ir::Program> program);

@@ -81,7 +81,8 @@ void add_low_rank_product(ir::Op& product, std::map<std::string, AdapterValues>&
   graph.move_tail(first, static_cast<size_t>(at - graph.ops.begin()) + 1);
 }
 
-/// Makes each recipe that trains a weight train the adapters of the weight, too.
+/// For each recipe that trains a weight, also adds the adapters of the weight to the trained
+/// parameters.
 void add_to_recipes(ir::Graph& graph, const std::map<std::string, AdapterValues>& adapters) {
   for (ir::Op* train : recipes_of(graph)) {
     auto names = train->attrs.get_or("trains", std::vector<std::string>());

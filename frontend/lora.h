@@ -26,8 +26,8 @@ struct Lora {
 /// some, such as a new head. Executor::save() then writes only the trainable parameters.
 /// Executor::load() reads the base weights from one file and the adapters from another.
 ///
-/// Throws UserError for a pattern that selects no weight of a linear layer, for a weight that has
-/// adapters already, and for a rank or alpha that is not positive.
+/// Throws UserError if the pattern selects no weight of a linear layer, if a weight has adapters
+/// already, or if rank or alpha is not positive.
 void lora(Program& program, const std::string& pattern, const Lora& options = {},
           const Loc& loc = Loc::here());
 

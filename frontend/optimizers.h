@@ -93,9 +93,9 @@ concept Optimizer = requires(const T& optimizer) {
 /// scalar `loss`, plus the penalties of ParameterOptions, and updates the recipe's trainable
 /// parameters on which `loss` depends. Each recipe has its own optimizer states, update counter,
 /// schedule and loss scale. Program::save() includes the recipes. `recipe` holds the attributes of
-/// the op `train`: "optimizer", "lr" and the optimizer's settings. Throws UserError if a pattern of
-/// MinimizeOptions::parameters matches no parameter of the loss, if two recipes have the same name,
-/// and if one of several recipes has no name.
+/// the op `train`: "optimizer", "lr" and the optimizer's settings. Throws UserError for a pattern
+/// that matches no parameter of the loss, for a duplicate recipe name, and for an unnamed recipe
+/// among several.
 void minimize(Value loss, Attrs recipe, const MinimizeOptions& options = {},
               const Loc& loc = Loc::here());
 template <Optimizer T>

@@ -9,7 +9,8 @@
 
 namespace fluid {
 
-/// Settings of the parameters that a pattern selects. An absent setting leaves them unchanged.
+/// Settings of the parameters that a pattern selects. An absent setting leaves the parameters
+/// unchanged.
 ///
 ///   fl::minimize(loss, fl::AdamW{}, {.groups = {{.pattern = "*", .trainable = false},
 ///                                               {.pattern = "head", .trainable = true,
@@ -26,15 +27,16 @@ struct ParameterGroup {
   /// already recorded.
   std::optional<double> l1 = {}, l2 = {}, max_norm = {};
   std::optional<Init> init = {};  ///< replaces the initialiser
-  /// true: the selected batch norms use their running statistics in training too and do not update
-  /// them, like PyTorch's batch norms in eval mode. false: they use the batch statistics and update
-  /// the running statistics, even if gamma and beta are frozen, as in PyTorch.
+  /// true: in training, too, the selected batch norms normalise by their running statistics and
+  /// leave the statistics unchanged, like PyTorch's batch norms in eval mode. false: they normalise
+  /// by the batch statistics and update the running statistics, even if gamma and beta are frozen,
+  /// as in PyTorch.
   std::optional<bool> freeze_statistics = {};
 };
 
-/// Applies the groups in their order; a later group overrides an earlier one. The settings become
-/// attributes of the recorded program, and save() includes them. Throws UserError, which suggests
-/// similar names, for a pattern that selects nothing.
+/// Applies the groups in order. If several groups set the same option of a parameter, the last one
+/// wins. The settings become attributes of the recorded program, and Program::save() includes them.
+/// Throws UserError for a pattern that selects nothing; the message suggests similar names.
 void set_parameter_groups(ir::Graph& graph, const std::vector<ParameterGroup>& groups,
                           const Loc& loc = Loc::here());
 void set_parameter_groups(Program& program, const std::vector<ParameterGroup>& groups,

@@ -12,8 +12,8 @@
 namespace fluid {
 namespace {
 
-/// Returns the ops that compute the penalties in a loss and add them to it. `penalties`: number of
-/// penalties.
+/// Returns the ops that compute the penalties in `loss` and add them to the loss. `penalties`:
+/// number of penalties.
 std::set<const ir::Op*> penalty_ops(Value loss, int64_t penalties) {
   std::set<const ir::Op*> ops;
   for (; penalties > 0 && loss.op()->name == "add"; --penalties) {
@@ -57,7 +57,7 @@ void set_penalties(ir::Op& train) {
       loss = loss + cast(norm, loss.dtype()) * factor;
       ++penalties;
     };
-    for (const Value p : trained_by(train)) {
+    for (const Value p : recipe_parameters(train)) {
       const Attrs& options = p.op()->attrs;
       if (!options.get_or("trainable", true)) continue;
       const double l1 = options.get_or("l1", 0.0), l2 = options.get_or("l2", 0.0);

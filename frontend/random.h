@@ -1,9 +1,9 @@
 #pragma once
 
-// Random numbers that differ in each training step. They depend on the seed of the executor, the
-// step, the recorded op, the index of the sample in the global batch, and the index within the
-// sample. They do not depend on how the batch is divided into micro-batches, or on the ranks or
-// devices used. Eval and predict steps draw the same numbers until the next training step.
+// Random numbers that differ in each training step. They depend on the executor's seed, the step,
+// the recorded op, the sample's index in the global batch, and the element's index in the sample.
+// They do not depend on how the batch is divided into micro-batches, or on the ranks or devices
+// used. Eval and predict steps draw the same numbers until the next training step.
 
 #include <optional>
 
@@ -33,7 +33,7 @@ struct RandomNormal {
 Value random_normal(Value like, const RandomNormal& options = {}, const Loc& loc = Loc::here());
 
 /// Samples from a Bernoulli distribution, like torch.bernoulli: each element is 1 with probability
-/// p[i], else 0. p is a float tensor and gets no gradient.
+/// p[i], else 0. p is a float tensor. The op is not differentiable.
 Value bernoulli(Value p, const Loc& loc = Loc::here());
 
 /// Samples a class from softmax(logits) along the last axis: float logits [..., C] -> i64 [...].

@@ -51,7 +51,7 @@ std::vector<Value> selected_parameters(Value loss, const std::vector<std::string
   return parameters;
 }
 
-std::vector<Value> trained_by(const ir::Op& train) {
+std::vector<Value> recipe_parameters(const ir::Op& train) {
   const std::set<std::string> names = trained_parameters(train);
   std::vector<Value> parameters = parameters_of(unpenalized_loss(train));
   if (names.empty()) return parameters;
@@ -62,7 +62,7 @@ std::vector<Value> trained_by(const ir::Op& train) {
 std::set<std::string> recipes_that_train(const ir::Graph& graph, const std::string& name) {
   std::set<std::string> recipes;
   for (const ir::Op* train : recipes_of(graph)) {
-    const bool trains = std::ranges::any_of(trained_by(*train),
+    const bool trains = std::ranges::any_of(recipe_parameters(*train),
                                             [&](const Value& p) { return p.op()->symbol == name; });
     if (trains) recipes.insert(recipe_name(*train));
   }

@@ -18,7 +18,7 @@ std::vector<Value> selected_parameters(Value loss, const std::vector<std::string
 
 /// The parameters of the recipe `train`, in recorded order. Includes frozen parameters, which the
 /// recipe does not update.
-std::vector<Value> trained_by(const ir::Op& train);
+std::vector<Value> recipe_parameters(const ir::Op& train);
 
 /// Names of the recipes that train parameter `name`.
 std::set<std::string> recipes_that_train(const ir::Graph& graph, const std::string& name);

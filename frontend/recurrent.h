@@ -26,8 +26,8 @@ struct Recurrent {
   /// the states, and their output is zero, as with a PackedSequence. Absent: all sequences have
   /// length T.
   std::optional<Value> lengths = {};
-  /// Initialiser of w and u, which are [gates H, features] and [gates H, H]: an Init that depends
-  /// on the fan-in takes gates H as the fan-in.
+  /// Initialiser of w [gates * H, features] and u [gates * H, H]. The fan-in of both is gates * H,
+  /// their first extent.
   std::optional<Init> weight_init = {};
   std::optional<Init> bias_init = {};
   bool trainable = true;
@@ -45,15 +45,21 @@ struct RecurrentResult {
 /// layer are w [H, features], u [H, H] and b [H].
 RecurrentResult rnn(Value x, const Recurrent& layer, const Loc& loc = Loc::here());
 
-/// Gated recurrent unit, like torch.nn.GRU: r and z are the sigmoids of x w^T + h u^T + b,
-/// n = tanh(x w_n^T + b_n + r * (h u_n^T + c)), and h' = (1 - z) n + z h. The parameters of a layer
-/// are w [3 H, features], u [3 H, H] and b [3 H] with the gates r, z, n, and c [H].
+/// Gated recurrent unit, like torch.nn.GRU:
+///   r, z = sigmoid(x w^T + h u^T + b)
+///   n = tanh(x w_n^T + b_n + r * (h u_n^T + c))
+///   h' = (1 - z) n + z h
+/// The parameters of a layer are w [3 H, features], u [3 H, H], b [3 H] and c [H]. The order of the
+/// gates in w, u and b is r, z, n.
 RecurrentResult gru(Value x, const Recurrent& layer, const Loc& loc = Loc::here());
 
-/// Long short-term memory, like torch.nn.LSTM: i, f and o are the sigmoids of x w^T + h u^T + b,
-/// g = tanh(x w^T + h u^T + b), c' = f c + i g, and h' = o tanh(c'). The parameters of a layer are
-/// w [4 H, features], u [4 H, H] and b [4 H] with the gates i, f, g, o. b is the sum of PyTorch's
-/// two biases.
+/// Long short-term memory, like torch.nn.LSTM:
+///   i, f, o = sigmoid(x w^T + h u^T + b)
+///   g = tanh(x w^T + h u^T + b)
+///   c' = f c + i g
+///   h' = o tanh(c')
+/// The parameters of a layer are w [4 H, features], u [4 H, H] and b [4 H]. The order of the gates
+/// is i, f, g, o. b is the sum of PyTorch's two biases.
 RecurrentResult lstm(Value x, const Recurrent& layer, const Loc& loc = Loc::here());
 
 }  // namespace fluid

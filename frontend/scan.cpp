@@ -42,7 +42,7 @@ void move_dependent_ops(ir::Graph& graph, size_t first, const Values& arguments,
   }
   graph.ops.resize(first);
   std::ranges::move(kept, std::back_inserter(graph.ops));
-  body.adopt(std::move(moved));
+  body.splice_ops(std::move(moved));
 }
 
 /// Replaces operands from other graphs by captures, which are additional arguments of the body.

@@ -8,7 +8,7 @@ namespace fluid {
 
 /// Results of one step of a scan.
 struct ScanStep {
-  Values carries;         ///< the next carries
+  Values carries;         ///< carries for the next step
   Values collected = {};  ///< values that the scan stacks over all steps
 };
 

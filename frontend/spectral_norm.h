@@ -29,7 +29,7 @@ struct SpectralNorm {
 /// layer. Fluid runs none, so sigma is a poor estimate in the first training steps.
 ///
 /// Throws UserError if the weight has a symbolic extent, fewer than two dimensions or an integer
-/// dtype, or if `dim` or `iterations` is out of range.
+/// dtype. Also throws UserError if `dim` or `iterations` is out of range.
 Value spectral_norm(Value weight, const SpectralNorm& options = {}, const Loc& loc = Loc::here());
 
 }  // namespace fluid

@@ -48,8 +48,8 @@ void Graph::restore_id(Op& op, int64_t id) {
   next_id_ = std::max(next_id_ - 1, id + 1);
 }
 
-void Graph::adopt(std::vector<std::unique_ptr<Op>> adopted) {
-  for (std::unique_ptr<Op>& op : adopted) {
+void Graph::splice_ops(std::vector<std::unique_ptr<Op>> spliced) {
+  for (std::unique_ptr<Op>& op : spliced) {
     op->graph_ = this;
     next_id_ = std::max(next_id_, op->id + 1);
     ops.push_back(std::move(op));

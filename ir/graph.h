@@ -126,7 +126,7 @@ class Graph {
   void restore_id(Op& op, int64_t id);
   /// Moves `ops` of another graph to the end of this graph. Keeps the ids of the ops, which must
   /// not occur in this graph.
-  void adopt(std::vector<std::unique_ptr<Op>> ops);
+  void splice_ops(std::vector<std::unique_ptr<Op>> ops);
   /// Moves ops [first, end) to just before position `destination`, which must be at most `first`.
   void move_tail(size_t first, size_t destination);
 
@@ -143,7 +143,7 @@ class Graph {
   /// Copies all ops and outputs of `from` into this graph, which must be empty. Keeps the ids.
   void copy_from(const Graph& from);
 
-  /// Properties that append() gives to new ops. Set through ScopedRecording and Scope.
+  /// Properties that append() sets on new ops. Changed by ScopedRecording and Scope.
   struct Recording {
     Role role = Role::forward;
     /// Overrides the location passed to append(). A pass sets this to the location of the op that
@@ -205,7 +205,7 @@ class Program {
 
  private:
   std::unordered_map<std::string, Graph*> by_name_;
-  /// Stem of graph names -> n. The names with the suffixes 0 to n - 1 are in use.
+  /// Maps a stem to n: graph names with the suffixes 0 to n - 1 are in use.
   std::unordered_map<std::string, size_t> taken_;
 };
 

@@ -19,10 +19,10 @@ namespace fluid::ir {
 ///   }
 ///
 /// The statements of `main` are in the program itself; other graphs are blocks. Brackets hold the
-/// role (omitted if forward), the parameter of a gradient, the scope, and the id (omitted if it is
-/// the previous op's id plus 1). `@` gives the name of the source file, without directories, and
-/// the line. Values whose names are unique identifiers keep their names; unnamed values are
-/// numbered. An empty list prints as ints[], floats[] or strings[].
+/// role, the parameter of a gradient, the scope and the id. The role forward is omitted, and so is
+/// an id that is the previous op's id plus 1. `@` precedes the name of the source file, without
+/// directories, and the line. Values whose names are unique identifiers keep their names; unnamed
+/// values are numbered. An empty list prints as ints[], floats[] or strings[].
 std::string print(const Program& program);
 
 /// Like print(), but names an unnamed value after its op and the op's id, for example `%relu_7`.

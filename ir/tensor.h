@@ -122,10 +122,10 @@ struct Batch {
   /// id need not be refilled.
   uint64_t id = 0;
   /// For a micro-batch or a shard of a rank: `first` is the index of the first sample in the global
-  /// batch; `whole` is the size of the global batch. For a global batch both are 0.
+  /// batch; `global_batch_size` is its size. For a global batch both are 0.
   int64_t first = 0;
-  int64_t whole = 0;
-  int64_t global_size() const { return whole == 0 ? size : whole; }
+  int64_t global_batch_size = 0;
+  int64_t global_size() const { return global_batch_size == 0 ? size : global_batch_size; }
   const Tensor* find(const std::string& name) const;
 };
 

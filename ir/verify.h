@@ -6,7 +6,7 @@
 
 namespace fluid::ir {
 
-/// Checks the rules that hold for every program, whatever its ops mean:
+/// Checks the structure of a program, independently of the meaning of its ops:
 /// - graphs, outputs and symbols have unique names; op and attribute names are identifiers; the
 ///   first graph is main;
 /// - operands and outputs are results of earlier ops of the same graph;

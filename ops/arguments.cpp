@@ -30,7 +30,7 @@ std::vector<Type> result_types(const ir::Op& op) {
   return types;
 }
 
-std::string types_text(const std::vector<Type>& types) {
+std::string to_string(const std::vector<Type>& types) {
   std::string s;
   for (const Type& t : types) s += (s.empty() ? "" : ", ") + t.str();
   return "(" + s + ")";
@@ -88,7 +88,7 @@ void check_known(const OpDef& def, const Attrs::Entry& given, const Loc& loc) {
 }
 
 /// Converts `given` to the type of `like`: an int to a float, a list of ints to a list of floats,
-/// or an empty list to an empty list of the type of `like`. Returns any other value unchanged.
+/// or an empty list to a list of any type. Returns any other value unchanged.
 Attr converted(const Attr& given, const Attr& like) {
   if (given.index() == like.index()) return given;
   if (const auto* i = std::get_if<int64_t>(&given); i != nullptr && like.index() == 2) {

@@ -14,7 +14,7 @@ std::vector<Type> result_types(const ir::Op& op);
 Type without_layout(Type type);
 std::vector<Type> without_layouts(std::vector<Type> types);
 /// Prints types as "(f32[2], i64[])".
-std::string types_text(const std::vector<Type>& types);
+std::string to_string(const std::vector<Type>& types);
 
 /// Whether `name` is an attribute that a compiler pass may set on an op of any kind: arena,
 /// workspace, kernel, error_sync, ...

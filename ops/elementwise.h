@@ -42,8 +42,8 @@ std::vector<Type> infer_float_predicate(const InferCtx& c);
 /// Throws UserError unless the operands are bool tensors.
 std::vector<Type> infer_logical(const InferCtx& c);
 
-/// Returns a Map that applies a scalar function to each element of one operand (map_unary), or to
-/// each pair of elements of two operands that broadcast (map_binary).
+/// Returns a Map that applies a scalar function elementwise: to one operand (map_unary), or to two
+/// operands that broadcast (map_binary).
 Map map_unary(std::function<Expr(const Expr&)> body);
 Map map_unary(ScalarOp function);
 Map map_binary(std::function<Expr(const Expr&, const Expr&)> body);

@@ -65,7 +65,7 @@ enum class ScalarOp : uint8_t {
   select,  // args: bool condition, value if true, value if false
   cast,    // converts args[0] to dtype; float to integer truncates; to bool: args[0] != 0
   // `load`, `let`, `acc` and `lanes` occur only in kernel IR (ops/kernel_ir.h), and `let` also in
-  // GroupSink::body.
+  // FusionRoot::body.
   load,   // element args[0] (i64) of buffer `ivalue`; fvalue if the optional mask args[1] is false
   let,    // the value that the Let statement with id `ivalue` defines
   acc,    // an element of the accumulator array with id `ivalue`; args: constant indices
@@ -83,7 +83,7 @@ struct ExprNode {
   std::vector<Expr> args;
   int64_t ivalue = 0;
   double fvalue = 0;
-  /// For `read`: whether an out-of-range index is allowed and gives `fvalue`.
+  /// For `read`: whether an out-of-range index is legal and yields `fvalue`.
   bool guarded = false;
   /// For `read`: whether the index depends on data. The kernel clamps an out-of-range index and
   /// sets the error word.

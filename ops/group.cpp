@@ -4,7 +4,7 @@
 #include <numeric>
 #include <set>
 
-#include "ops/group_sinks.h"
+#include "ops/group_roots.h"
 #include "ops/kernel_ir.h"
 
 namespace fluid {
@@ -35,9 +35,9 @@ Vars non_unit(const Vars& vars) {
   return kept;
 }
 
-Vars all_vars(const GroupSink& sink) {
-  Vars all = non_unit(sink.out);
-  for (int64_t v : non_unit(sink.reduce)) all.push_back(v);
+Vars all_vars(const FusionRoot& root) {
+  Vars all = non_unit(root.out);
+  for (int64_t v : non_unit(root.reduce)) all.push_back(v);
   return all;
 }
 
@@ -80,15 +80,15 @@ int64_t nominal_points(const Group& group, const Vars& vars) {
   return n;
 }
 
-/// Whether the sink is a column reduction: it reduces many rows to few columns that are adjacent in
+/// Whether the root is a column reduction: it reduces many rows to few columns that are adjacent in
 /// memory, for example the pixels of channels-last images to one value per channel.
-bool reduces_to_columns(const Group& group, const GroupSink& sink) {
-  const Vars columns = non_unit(sink.out), reduced = non_unit(sink.reduce);
-  if (!sink.combine || sink.combine == Combine::argmax || columns.empty()) return false;
+bool reduces_to_columns(const Group& group, const FusionRoot& root) {
+  const Vars columns = non_unit(root.out), reduced = non_unit(root.reduce);
+  if (!root.combine || root.combine == Combine::argmax || columns.empty()) return false;
   if (nominal_points(group, columns) > kMaxColumns) return false;
   if (nominal_points(group, reduced) < kMinColumnRows) return false;
   bool adjacent = false, others = false;
-  for_each_node(sink.body, [&](const Expr& e) {
+  for_each_node(root.body, [&](const Expr& e) {
     if (e.op() != ScalarOp::read) return;
     const Type& type = group.inputs[static_cast<size_t>(e.node().ivalue)].type();
     const std::span index(e.args().data(), type.shape.size());
@@ -96,7 +96,7 @@ bool reduces_to_columns(const Group& group, const GroupSink& sink) {
       return std::ranges::any_of(
           index, [&](const Expr& i) { return i.op() == ScalarOp::var && i.node().ivalue == v; });
     };
-    if (std::ranges::none_of(reduced, has_index)) return;  // the read does not depend on the row
+    if (std::ranges::none_of(reduced, has_index)) return;  // does not depend on a reduced variable
     const size_t last = innermost_dimension(type);
     const bool along = last < index.size() && index[last].op() == ScalarOp::var &&
                        contains(columns, index[last].node().ivalue);
@@ -124,18 +124,18 @@ class UnionFind {
   std::vector<size_t> parent_;
 };
 
-/// Unifies loop variables of different sinks that iterate over the same dimension.
+/// Unifies loop variables of different roots that iterate over the same dimension.
 class VariableUnifier {
  public:
   explicit VariableUnifier(Group& group) : group_(group), classes_(group.extents.size()) {}
 
-  /// Unifies the output variables of each reduction with the index variables of the sinks that read
+  /// Unifies the output variables of each reduction with the index variables of the roots that read
   /// the reduction. Returns false when an index is not a plain loop variable, or when the unified
   /// variables are inconsistent (see consistent()).
   bool unify_reduction_reads() {
-    for (const GroupSink& sink : group_.sinks) {
-      for (const Expr& let : lets_of(sink.body)) {
-        const GroupSink& source = group_.sinks[static_cast<size_t>(reduction_of(let).sink)];
+    for (const FusionRoot& root : group_.roots) {
+      for (const Expr& let : lets_of(root.body)) {
+        const FusionRoot& source = group_.roots[static_cast<size_t>(reduction_of(let).root)];
         if (!unify(source.out, let.args())) return false;
       }
     }
@@ -144,23 +144,23 @@ class VariableUnifier {
 
   /// Unifies variables that index the same dimension of the same value, unless the result would be
   /// inconsistent.
-  void unify_reads(const std::vector<SinkBuilder::ValueReads>& value_reads) {
-    for (const SinkBuilder::ValueReads& value : value_reads) {
+  void unify_reads(const std::vector<RootBuilder::ValueReads>& value_reads) {
+    for (const RootBuilder::ValueReads& value : value_reads) {
       for (const std::vector<Expr>& read : value.reads)
         unify_read_indices(value.reads.front(), read);
     }
   }
 
   void apply() {
-    auto root = [&](int64_t v) {
+    auto representative = [&](int64_t v) {
       return v < 0 ? v : static_cast<int64_t>(classes_.find(static_cast<size_t>(v)));
     };
     Interner intern;
-    for (GroupSink& sink : group_.sinks) {
-      for (int64_t& v : sink.out) v = root(v);
-      for (int64_t& v : sink.reduce) v = root(v);
-      sink.body = intern(rewrite(sink.body, [&](const Expr& e) {
-        return e.op() == ScalarOp::var ? Expr::var(root(e.node().ivalue)) : Expr();
+    for (FusionRoot& root : group_.roots) {
+      for (int64_t& v : root.out) v = representative(v);
+      for (int64_t& v : root.reduce) v = representative(v);
+      root.body = intern(rewrite(root.body, [&](const Expr& e) {
+        return e.op() == ScalarOp::var ? Expr::var(representative(e.node().ivalue)) : Expr();
       }));
     }
   }
@@ -186,18 +186,18 @@ class VariableUnifier {
     if (merges && consistent(trial)) classes_ = std::move(trial);
   }
 
-  /// Whether all variables of an equivalence class have the same extent, and no sink has two
+  /// Whether all variables of an equivalence class have the same extent, and no root has two
   /// variables of one class.
   bool consistent(const UnionFind& classes) const {
     for (size_t v = 0; v < group_.extents.size(); ++v) {
       if (group_.extents[v] != group_.extents[classes.find(v)]) return false;
     }
-    for (const GroupSink& sink : group_.sinks) {
-      Vars roots;
-      for (int64_t v : all_vars(sink)) {
-        const auto root = static_cast<int64_t>(classes.find(static_cast<size_t>(v)));
-        if (contains(roots, root)) return false;
-        roots.push_back(root);
+    for (const FusionRoot& root : group_.roots) {
+      Vars representatives;
+      for (int64_t v : all_vars(root)) {
+        const auto representative = static_cast<int64_t>(classes.find(static_cast<size_t>(v)));
+        if (contains(representatives, representative)) return false;
+        representatives.push_back(representative);
       }
     }
     return true;
@@ -207,39 +207,39 @@ class VariableUnifier {
   UnionFind classes_;
 };
 
-/// Partitions the sinks of the group into parts. Two sinks are in one part if they share a loop
+/// Partitions the roots of the group into parts. Two roots are in one part if they share a loop
 /// variable, if they are results of one op, or if one reads the other.
 void make_parts(Group& group) {
-  const size_t n = group.sinks.size();
+  const size_t n = group.roots.size();
   UnionFind parts(n);
   for (size_t i = 0; i < n; ++i) {
-    for (const Expr& let : lets_of(group.sinks[i].body)) {
-      parts.merge(i, static_cast<size_t>(reduction_of(let).sink));
+    for (const Expr& let : lets_of(group.roots[i].body)) {
+      parts.merge(i, static_cast<size_t>(reduction_of(let).root));
     }
     for (size_t j = 0; j < i; ++j) {
       const bool together =
-          group.sinks[i].op == group.sinks[j].op ||
-          !intersection(all_vars(group.sinks[i]), all_vars(group.sinks[j])).empty();
+          group.roots[i].op == group.roots[j].op ||
+          !intersection(all_vars(group.roots[i]), all_vars(group.roots[j])).empty();
       if (together) parts.merge(i, j);
     }
   }
-  for (size_t root = 0; root < n; ++root) {
-    if (parts.find(root) != root) continue;
+  for (size_t representative = 0; representative < n; ++representative) {
+    if (parts.find(representative) != representative) continue;
     GroupPart part;
-    for (size_t i = root; i < n; ++i) {
-      if (parts.find(i) == root) part.sinks.push_back(static_cast<int>(i));
+    for (size_t i = representative; i < n; ++i) {
+      if (parts.find(i) == representative) part.roots.push_back(static_cast<int>(i));
     }
     group.parts.push_back(std::move(part));
   }
 }
 
-/// Chooses the row variables of one part (the variables of its outer loop), and the sinks that run
-/// after the loop over rows (in the finish phase).
+/// Chooses the row variables of one part, which are the variables of its outer loop. Also chooses
+/// the roots of the finish phase, which run after the loop over rows.
 class RowSelection {
  public:
   RowSelection(Group& group, GroupPart& part) : group_(group), part_(part) {
-    for (int i : part.sinks) {
-      if (reduces_to_columns(group, sink(i))) columns_.insert(i);
+    for (int i : part.roots) {
+      if (reduces_to_columns(group, root(i))) columns_.insert(i);
     }
   }
 
@@ -253,24 +253,24 @@ class RowSelection {
   }
 
  private:
-  GroupSink& sink(int i) { return group_.sinks[static_cast<size_t>(i)]; }
+  FusionRoot& root(int i) { return group_.roots[static_cast<size_t>(i)]; }
 
   /// Chooses the row variables (the variables of the outer loop) among the loop variables that all
-  /// sinks in this loop share. Prefers variables that index the output of every sink, but excludes
-  /// them if a sink is a column reduction. Returns false if no variable remains.
+  /// roots in this loop share. Prefers variables that index the output of every root, but excludes
+  /// them if a root is a column reduction. Returns false if no variable remains.
   bool choose() {
     std::optional<Vars> rows;
     std::optional<Vars> kept;
     bool columns = false;
-    for (int i : part_.sinks) {
-      GroupSink& s = sink(i);
+    for (int i : part_.roots) {
+      FusionRoot& s = root(i);
       s.finish = s.finish || reads_after_sweep(s);
       if (s.finish) continue;
       const Vars outs = non_unit(s.out);
       const Vars narrow = rows ? intersection(*rows, outs) : outs;
       const bool to_columns = columns_.contains(i);
       columns = columns || to_columns;
-      const bool whole = s.combine && (!s.read_by_sink || narrow.empty() || to_columns);
+      const bool whole = s.combine && (!s.read_by_root || narrow.empty() || to_columns);
       const Vars mine = whole ? all_vars(s) : outs;
       s.reduces_rows = whole;
       rows = rows ? intersection(*rows, mine) : mine;
@@ -284,16 +284,16 @@ class RowSelection {
     return !columns || !part_.rows.empty();
   }
 
-  /// Sets the fields `reduces_rows`, `finish` and `stage` of each sink for the chosen row
-  /// variables. Returns true when a sink was moved to the finish phase.
+  /// Sets the fields `reduces_rows`, `finish` and `stage` of each root for the chosen row
+  /// variables. Returns true when a root was moved to the finish phase.
   bool assign_phases() {
     bool grown = false;
-    for (int i : part_.sinks) {
-      GroupSink& s = sink(i);
+    for (int i : part_.roots) {
+      FusionRoot& s = root(i);
       s.stage = 0;
       s.reduces_rows = !s.finish && !intersection(part_.rows, s.reduce).empty();
       for (const Expr& let : lets_of(s.body)) {
-        s.stage = std::max(s.stage, sink(reduction_of(let).sink).stage + 1);
+        s.stage = std::max(s.stage, root(reduction_of(let).root).stage + 1);
       }
       const bool late = s.finish || reads_after_sweep(s);
       grown = grown || (late && !s.finish);
@@ -303,26 +303,26 @@ class RowSelection {
     return grown;
   }
 
-  /// Whether the results of all reductions that the sink reads outlive the loop over rows. The
+  /// Whether the results of all reductions that the root reads outlive the loop over rows. The
   /// result of a reduction within a row does not.
-  bool reads_only_complete(const GroupSink& s) {
+  bool reads_only_complete(const FusionRoot& s) {
     return std::ranges::all_of(lets_of(s.body), [&](const Expr& let) {
-      const GroupSink& source = sink(reduction_of(let).sink);
+      const FusionRoot& source = root(reduction_of(let).root);
       return source.finish || source.reduces_rows;
     });
   }
 
-  /// Whether the sink reads a reduction that is complete only after the loop over rows.
-  bool reads_after_sweep(const GroupSink& s) {
+  /// Whether the root reads a reduction that is complete only after the loop over rows.
+  bool reads_after_sweep(const FusionRoot& s) {
     return std::ranges::any_of(lets_of(s.body), [&](const Expr& let) {
-      const GroupSink& source = sink(reduction_of(let).sink);
+      const FusionRoot& source = root(reduction_of(let).root);
       return source.finish || source.reduces_rows;
     });
   }
 
   bool is_legal() {
-    for (int i : part_.sinks) {
-      const GroupSink& s = sink(i);
+    for (int i : part_.roots) {
+      const FusionRoot& s = root(i);
       if (s.finish) {
         if (!reads_only_complete(s)) return false;
         continue;
@@ -331,14 +331,14 @@ class RowSelection {
       if (!subset(part_.rows, s.reduces_rows ? s.reduce : outs)) return false;
       if (s.reduces_rows && s.combine == Combine::argmax && !outs.empty()) return false;
       const bool row_local = s.combine && !s.reduces_rows;
-      if (row_local && s.read_by_sink && !subset(outs, part_.rows)) return false;
+      if (row_local && s.read_by_root && !subset(outs, part_.rows)) return false;
     }
     return true;
   }
 
   Group& group_;
   GroupPart& part_;
-  std::set<int> columns_;  ///< sinks for which reduces_to_columns() holds
+  std::set<int> columns_;  ///< roots for which reduces_to_columns() holds
 };
 
 }  // namespace
@@ -387,7 +387,7 @@ std::optional<Group> analyze_group(std::span<const ir::Op* const> ops,
                                    std::span<const Value> outputs, std::span<const Value> inputs,
                                    LoweringCache* cache) {
   LoweringCache own;
-  SinkBuilder builder(ops, outputs, inputs, cache != nullptr ? *cache : own);
+  RootBuilder builder(ops, outputs, inputs, cache != nullptr ? *cache : own);
   if (!builder.build()) return std::nullopt;
   Group group = std::move(builder.group);
   VariableUnifier unifier(group);

@@ -4,12 +4,12 @@
 // one kernel can compute a group. The schedules generate loops from the analysis. The memory
 // planner finds buffers that may alias.
 //
-// Map ops that are not outputs are inlined into their readers. The remaining ops are the *sinks*:
-// the outputs and the reductions. A sink may read a reduction only at indices that are plain loop
-// variables. The analysis unifies these variables with the variables of the reduction. Sinks that
+// Map ops that are not outputs are inlined into their readers. The remaining ops are the *roots*:
+// the outputs and the reductions. A root may read a reduction only at indices that are plain loop
+// variables. The analysis unifies these variables with the variables of the reduction. Roots that
 // share variables form a *part*. Parts are independent; different blocks of the kernel run them.
 // The outer loop of a part, the *sweep*, runs over its *rows*, which are loop variables that all
-// its sinks share. A reduction over row variables is complete only after the sweep. Sinks that read
+// its roots share. A reduction over row variables is complete only after the sweep. Roots that read
 // such a reduction run in the *finish*, a phase after the sweep.
 
 #include <map>
@@ -23,32 +23,32 @@
 
 namespace fluid {
 
-/// A sink of a group: an output that a Map computes, or a reduction.
-struct GroupSink {
+/// A root of a group: an output that a Map computes, or a reduction.
+struct FusionRoot {
   const ir::Op* op = nullptr;
-  /// Indices into Group::outputs. A Map sink has one entry. A reduction has one entry per result of
+  /// Indices into Group::outputs. A Map root has one entry. A reduction has one entry per result of
   /// the op; -1 marks a result that is not an output.
   std::vector<int> outputs;
-  int result = 0;               ///< for a Map: index of the result of `op` that the sink computes
+  int result = 0;               ///< for a Map: index of the result of `op` that the root computes
   std::vector<int64_t> out;     ///< loop variable of each result dimension; -1: extent 1
   std::vector<int64_t> reduce;  ///< loop variable of each reduced dimension; -1: extent 1
   std::optional<Combine> combine;  ///< operator of the reduction; nullopt for a Map
-  /// The expression that the sink computes for one point of its loops. Its leaves are constants,
+  /// The expression that the root computes for one point of its loops. Its leaves are constants,
   /// the batch size, loop variables, `read` nodes and `let` nodes. A `read` node loads from
   /// Group::inputs[ivalue]. Its args are one index per dimension and an optional bool mask; where
   /// the mask is false, the value is fvalue. A `let` node is the result of a reduction (see
   /// reduction_of()). Its args are one index per dimension.
   Expr body;
-  bool finish = false;        ///< the sink runs after the loop over rows
-  bool reduces_rows = false;  ///< the sink is a reduction over row variables
-  bool read_by_sink = false;  ///< another sink reads the result of this reduction
-  int stage = 0;              ///< sinks of lower stages run first within a row
+  bool finish = false;        ///< the root runs after the loop over rows
+  bool reduces_rows = false;  ///< the root is a reduction over row variables
+  bool read_by_root = false;  ///< another root reads the result of this reduction
+  int stage = 0;              ///< roots of lower stages run first within a row
 };
 
-/// Sinks that depend on each other or share loop variables. Different parts are independent.
+/// Roots that depend on each other or share loop variables. Different parts are independent.
 struct GroupPart {
-  std::vector<int64_t> rows;  ///< row variables, in the dimension order of the first sink
-  std::vector<int> sinks;     ///< indices into Group::sinks, in topological order
+  std::vector<int64_t> rows;  ///< row variables, in the dimension order of the first root
+  std::vector<int> roots;     ///< indices into Group::roots, in topological order
   /// Whether the part has column reductions: reductions of many rows to few columns that are
   /// adjacent in memory. Their results are complete only after the loop over rows.
   bool to_columns = false;
@@ -58,16 +58,16 @@ struct GroupPart {
 struct Group {
   /// Values that the group reads, beginning with the `inputs` of analyze_group().
   std::vector<Value> inputs;
-  std::vector<Value> outputs;    ///< the `outputs` of analyze_group(), which the kernel stores
-  std::vector<Dim> extents;      ///< loop variable -> its extent
-  std::vector<GroupSink> sinks;  ///< in topological order
+  std::vector<Value> outputs;     ///< the `outputs` of analyze_group(), which the kernel stores
+  std::vector<Dim> extents;       ///< loop variable -> its extent
+  std::vector<FusionRoot> roots;  ///< in topological order
   std::vector<GroupPart> parts;
 };
 
-/// The reduction result that a `let` node in the body of a sink reads: index of the reduction in
-/// Group::sinks, and index of the result.
+/// The reduction result that a `let` node in the body of a root reads: index of the reduction in
+/// Group::roots, and index of the result.
 struct ReductionRead {
-  int sink;
+  int root;
   int result;
 };
 ReductionRead reduction_of(const Expr& let);

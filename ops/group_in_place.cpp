@@ -8,7 +8,7 @@ namespace {
 
 /// Whether `read` accesses the element that the current iteration of `writer` stores. If `compared`
 /// is not null, compares only the indices along the loop variables in `compared`.
-bool same_element(const GroupSink& writer, const Expr& read,
+bool same_element(const FusionRoot& writer, const Expr& read,
                   const std::vector<int64_t>* compared = nullptr) {
   for (size_t d = 0; d < writer.out.size(); ++d) {
     const int64_t v = writer.out[d];
@@ -21,9 +21,9 @@ bool same_element(const GroupSink& writer, const Expr& read,
   return true;
 }
 
-/// Whether sink `reader` has executed `read` before sink `writer` overwrites the element that
+/// Whether root `reader` has executed `read` before root `writer` overwrites the element that
 /// `read` accesses.
-bool read_before(const GroupPart& part, const GroupSink& writer, const GroupSink& reader,
+bool read_before(const GroupPart& part, const FusionRoot& writer, const FusionRoot& reader,
                  const Expr& read) {
   if (writer.finish != reader.finish) return writer.finish;
   const bool together = !reader.combine && reader.out == writer.out;
@@ -32,38 +32,38 @@ bool read_before(const GroupPart& part, const GroupSink& writer, const GroupSink
   return reader.stage == writer.stage && together && same_element(writer, read);
 }
 
-/// All reads of the inputs of a group, collected in one traversal of the sinks' bodies.
+/// All reads of the inputs of a group, collected in one traversal of the roots' bodies.
 class InputReads {
  public:
   explicit InputReads(const Group& group)
-      : group_(group), parts_(group.sinks.size()), reads_(group.inputs.size()) {
+      : group_(group), parts_(group.roots.size()), reads_(group.inputs.size()) {
     for (const GroupPart& part : group.parts) {
-      for (int sink : part.sinks) parts_[static_cast<size_t>(sink)] = &part;
+      for (int root : part.roots) parts_[static_cast<size_t>(root)] = &part;
     }
-    for (size_t i = 0; i < group.sinks.size(); ++i) {
-      for_each_node(group.sinks[i].body, [&](const Expr& e) {
+    for (size_t i = 0; i < group.roots.size(); ++i) {
+      for_each_node(group.roots[i].body, [&](const Expr& e) {
         if (e.op() == ScalarOp::read)
           reads_[static_cast<size_t>(e.node().ivalue)].push_back({i, e});
       });
     }
   }
 
-  /// Whether sink `writer` may store its result in the buffer of input `input`.
+  /// Whether root `writer` may store its result in the buffer of input `input`.
   bool may_overwrite(size_t writer, size_t input) const {
     const GroupPart& part = *parts_[writer];
     return std::ranges::all_of(reads_[input], [&](const Read& read) {
-      return parts_[read.sink] == &part && !read.expr.node().checked &&
-             read_before(part, group_.sinks[writer], group_.sinks[read.sink], read.expr);
+      return parts_[read.root] == &part && !read.expr.node().checked &&
+             read_before(part, group_.roots[writer], group_.roots[read.root], read.expr);
     });
   }
 
  private:
   struct Read {
-    size_t sink;
+    size_t root;
     Expr expr;
   };
   const Group& group_;
-  std::vector<const GroupPart*> parts_;   ///< sink index -> part of the sink
+  std::vector<const GroupPart*> parts_;   ///< root index -> part of the root
   std::vector<std::vector<Read>> reads_;  ///< input index -> reads of the input
 };
 
@@ -72,10 +72,10 @@ class InputReads {
 std::vector<InPlace> in_place_pairs(const Group& group) {
   const InputReads reads(group);
   std::vector<InPlace> pairs;
-  for (size_t s = 0; s < group.sinks.size(); ++s) {
-    const GroupSink& sink = group.sinks[s];
-    if (sink.combine) continue;
-    const int out = sink.outputs[0];
+  for (size_t s = 0; s < group.roots.size(); ++s) {
+    const FusionRoot& root = group.roots[s];
+    if (root.combine) continue;
+    const int out = root.outputs[0];
     const Type& type = group.outputs[static_cast<size_t>(out)].type();
     for (size_t i = 0; i < group.inputs.size(); ++i) {
       if (group.inputs[i].type() != type || !reads.may_overwrite(s, i)) continue;

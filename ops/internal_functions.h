@@ -28,7 +28,7 @@ namespace fluid::internal {
 struct AdadeltaAttrs { double rho = 0.9; double eps = 1e-06; double weight_decay = 0.0; };
 Values adadelta(Value param, Value grad, Value lr, Value update, Value square_avg, Value delta_avg, const AdadeltaAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Adafactor (Shazeer and Stern, 2018), like torch.optim.Adafactor: divides the gradient by the square root of its second moment, which averages of rows and of columns estimate; of a vector, by the moment itself. The averages have weight t^-decay_exponent for the newest gradient. The step is scaled to an RMS of at most clip_threshold, then by min(lr, 1 / sqrt(t)) * max(eps2, RMS of the parameter).
+/// Adafactor (Shazeer and Stern, 2018), like torch.optim.Adafactor: divides the gradient by the square root of its second moment. The second moment is a moving average, which is factored into row and column means for tensors of rank 2 or more. The newest gradient has weight t^-decay_exponent in the average. The step is scaled to an RMS of at most clip_threshold, then by min(lr, 1 / sqrt(t)) * max(eps2, RMS of the parameter).
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
@@ -426,7 +426,7 @@ Value embedding_bag_grad(Value dy, Value index, Value weights, const EmbeddingBa
 /// update: i64 scalar: number of completed updates.
 /// attrs.lr: learning rate of the optimizer (required).
 /// attrs.factor: factor of the learning rate after `every` updates (required).
-/// attrs.every: number of updates in which the learning rate falls by `factor`.
+/// attrs.every: number of updates in which the learning rate is multiplied by `factor`.
 /// attrs.warmup: number of warm-up updates.
 /// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
 /// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
@@ -486,9 +486,9 @@ Value instance_norm(Value x, Value scale, Value bias, const InstanceNormAttrs& a
 /// lr / (1 + decay * t / every) after t updates, like Keras's InverseTimeDecay.
 /// update: i64 scalar: number of completed updates.
 /// attrs.lr: learning rate of the optimizer (required).
-/// attrs.decay: decay of the learning rate in `every` updates (required).
-/// attrs.every: number of updates of a decay.
-/// attrs.staircase: decays after each `every` updates only.
+/// attrs.decay: increase of the divisor 1 + decay * t / every in `every` updates (required).
+/// attrs.every: number of updates in which the divisor rises by `decay`.
+/// attrs.staircase: changes the learning rate only after each `every` updates: rounds t / every down.
 /// attrs.warmup: number of warm-up updates.
 /// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
 /// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
@@ -785,15 +785,15 @@ Value normal(Value seed, const NormalAttrs& attrs, const Loc& loc = Loc::here())
 struct NumelAttrs { Required<Type> of; };
 Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc = Loc::here());
 
-/// Rises from lr / div_factor to lr in the first `pct_start` of the updates, then falls to lr / (div_factor * final_div_factor) (Smith and Topin, "Super-convergence", 2018), like PyTorch's OneCycleLR without its cycle of the momentum.
+/// Rises from lr / div_factor to lr in the first fraction `pct_start` of the updates, then falls to lr / (div_factor * final_div_factor) (Smith and Topin, "Super-convergence", 2018), like PyTorch's OneCycleLR without its cycle of the momentum.
 /// update: i64 scalar: number of completed updates.
 /// attrs.lr: learning rate of the optimizer (required).
 /// attrs.steps: number of updates; the last rate stays (required).
-/// attrs.pct_start: part of the updates in which the rate rises.
+/// attrs.pct_start: fraction of the updates in which the learning rate rises.
 /// attrs.div_factor: lr / first learning rate.
 /// attrs.final_div_factor: first learning rate / last learning rate.
 /// attrs.three_phase: falls to the first rate as fast as it rose, then to the last rate.
-/// attrs.linear_anneal: rises and falls along lines, not cosines.
+/// attrs.linear_anneal: linear instead of cosine annealing.
 /// attrs.warmup: number of warm-up updates.
 /// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
 /// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.

@@ -130,10 +130,10 @@ class Printer {
       const Buffer& b = kernel_.buffers[i];
       out_ += (i ? ", " : "") + std::string(roles.at(static_cast<size_t>(b.role))) + " " + b.name +
               ": " + std::string(fluid::name_of(b.dtype)) + "[" + b.elements.str() + "]" +
-              (b.exclusive ? " exclusive" : "");
+              (b.noalias ? " exclusive" : "");
     }
     out_ += ") lanes " + std::to_string(lanes_of(kernel_));
-    if (kernel_.team > 1) out_ += " team " + std::to_string(kernel_.team);
+    if (kernel_.thread_group_size > 1) out_ += " team " + std::to_string(kernel_.thread_group_size);
     out_ += "\n";
     ExprPrinter blocks(kernel_, out_, temporaries_);
     blocks.prepare(kernel_.blocks, "");
@@ -171,7 +171,7 @@ class Printer {
     out_ += indent + "v" + std::to_string(let.id) + " = " + e.text(let.value) + "\n";
   }
 
-  void print(const Acc& a, const std::string& indent) {
+  void print(const Accumulator& a, const std::string& indent) {
     out_ += indent + "acc" + std::to_string(a.id) + ": " + std::string(fluid::name_of(a.dtype));
     for (int64_t d : a.dims) out_ += " x " + std::to_string(d);
     out_ += " = " + std::string(name_of(a.combine)) + (a.per_lane ? " lanes\n" : "\n");
@@ -181,11 +181,11 @@ class Printer {
     ExprPrinter e(kernel_, out_, temporaries_);
     for (const Expr& i : a.index) e.prepare(i, indent);
     e.prepare(a.value, indent);
-    e.prepare(a.position, indent);
-    out_ += indent + "acc" + std::to_string(a.acc);
+    e.prepare(a.argmax_index, indent);
+    out_ += indent + "acc" + std::to_string(a.accumulator_id);
     for (const Expr& i : a.index) out_ += "[" + e.text(i) + "]";
     out_ += " <- " + e.text(a.value);
-    if (a.position) out_ += " at " + e.text(a.position);
+    if (a.argmax_index) out_ += " at " + e.text(a.argmax_index);
     out_ += "\n";
   }
 
@@ -212,7 +212,7 @@ class Printer {
   int temporaries_ = 0;
 };
 
-/// Calls `visit` for each expression whose value a statement in a vector loop computes.
+/// Calls `visit` for the value of each statement in a vector loop.
 void for_each_lane_expr(const Block& block, bool in_lanes,
                         const std::function<void(const Expr&)>& visit) {
   auto each = [&](const Expr& e) {

@@ -25,9 +25,10 @@ struct Buffer {
   DType dtype = DType::f32;
   Dim elements;  ///< number of elements, including padding; may depend on the batch size
   Role role = Role::in;
-  /// Whether the buffer is noalias: it overlaps no output of the kernel, so that loads may move
-  /// across stores and use read-only caches. False for an operand whose memory a result may reuse.
-  bool exclusive = false;
+  /// Whether the buffer aliases no output of the kernel (noalias). Loads from it may then move
+  /// across stores and use read-only caches. False for an operand that may share memory with a
+  /// result.
+  bool noalias = false;
 };
 
 struct Stmt;
@@ -37,10 +38,9 @@ using Block = std::vector<Stmt>;
 /// Kind::vector: iterations are vector lanes. The last, partial vector is masked. An access whose
 /// offset grows by 1 per lane is a vector access. An access with the same offset in all lanes is a
 /// broadcast. Other accesses are strided or gathered. On a GPU, the iterations are distributed over
-/// the threads that run the block (Kernel::team). Outside of vector loops, all these threads
-/// execute the same statements, except that only one thread stores.
-/// Kind::unroll: begin and end are constants. The body is emitted once per iteration, with a
-/// constant for var.
+/// the threads that run the block (Kernel::thread_group_size). Outside of vector loops, all these
+/// threads execute the same statements, except that only one thread stores. Kind::unroll: begin and
+/// end are constants. The body is emitted once per iteration, with a constant for var.
 struct For {
   enum class Kind : uint8_t { serial, unroll, vector };
   int64_t var;
@@ -58,12 +58,12 @@ struct Let {
 
 /// Declares an array of accumulators of shape `dims` (empty: one accumulator), which is live until
 /// the end of its block. Each accumulator starts as the identity of `combine`: 0 for sum, 1 for
-/// prod, -inf for max and argmax (at position 0), +inf for min. An array can be in registers only
+/// prod, -inf for max and argmax (at index 0), +inf for min. An array can be in registers only
 /// if its indices are constants after unrolling. If `per_lane`, the array is declared outside of a
 /// vector loop and accumulated lane by lane inside the loop; ScalarOp::lanes reads the total over
 /// all lanes. If not `per_lane`, an accumulator that is declared inside a vector loop has one value
 /// per lane.
-struct Acc {
+struct Accumulator {
   int64_t id;
   DType dtype;
   Combine combine = Combine::sum;
@@ -71,14 +71,14 @@ struct Acc {
   bool per_lane = false;
 };
 
-/// acc[index] = combine(acc[index], value). An argmax accumulator also stores the `position` (i64)
-/// of its best value. ScalarOp::acc and ScalarOp::lanes read the position if their dtype is i64, or
-/// i32 if the values are i64.
+/// acc[index] = combine(acc[index], value). An argmax accumulator also stores `argmax_index`, the
+/// i64 index of its best value. ScalarOp::acc and ScalarOp::lanes with dtype i64 read the index
+/// instead of the value. For i64 values, dtype i32 reads the index.
 struct Accumulate {
-  int64_t acc;
+  int64_t accumulator_id;
   std::vector<Expr> index;
   Expr value;
-  Expr position;
+  Expr argmax_index;
 };
 
 /// buffer[offset] = value, converted to the buffer's dtype, where `mask` holds. A null mask is
@@ -95,7 +95,7 @@ struct If {
   std::shared_ptr<Block> body;
 };
 
-struct Stmt : std::variant<For, Let, Acc, Accumulate, StoreTo, If> {
+struct Stmt : std::variant<For, Let, Accumulator, Accumulate, StoreTo, If> {
   using variant::variant;
 };
 
@@ -106,14 +106,14 @@ struct Kernel {
   /// numbers. Kernels load them at run time, so that kernels that differ only in constants share
   /// code.
   std::vector<int64_t> constants;
-  /// Whether the code depends neither on the number of blocks nor on the sizes of the buffers,
-  /// because `body` loads its extents from the constants.
+  /// Whether the code is independent of the number of blocks and of the buffer sizes: `body` loads
+  /// its extents from `constants`.
   bool generic = false;
   Expr blocks;               ///< number of blocks; the expression may read ScalarOp::batch
   int64_t block_var = 0;     ///< variable that holds the block index in `body`
   int64_t vector_width = 0;  ///< number of lanes in vector loops; 0: lanes_of() chooses it
   /// Number of threads that run a block together; a power of two, 1 on a CPU.
-  int64_t team = 1;
+  int64_t thread_group_size = 1;
   Block body;
   Block finish;                ///< runs once after all blocks; empty: the kernel has no finish
   double flops_per_block = 0;  ///< estimate; decides between serial and parallel execution

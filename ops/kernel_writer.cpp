@@ -61,7 +61,7 @@ KernelWriter::KernelWriter(const LoopsCtx& c)
         {"out" + std::to_string(i), v.dtype(), v.shape().numel(), kir::Buffer::Role::out});
   }
   for (const InPlace& pair : loops_in_place_pairs(op)) {
-    kernel_.buffers[static_cast<size_t>(pair.in)].exclusive = false;
+    kernel_.buffers[static_cast<size_t>(pair.in)].noalias = false;
   }
   // A result that is not an output of the kernel is stored in scratch memory.
   for (size_t r = 0; r < results_.size(); ++r) {
@@ -139,13 +139,13 @@ Expr KernelWriter::let(const Expr& value) {
 
 KernelWriter::Accumulators KernelWriter::accumulators(DType dtype, Combine combine,
                                                       const std::vector<int64_t>& dims) {
-  current_block().push_back({kir::Acc{next_acc_, dtype, combine, dims, false}});
-  return {next_acc_++, dtype};
+  current_block().push_back({kir::Accumulator{next_accumulator_, dtype, combine, dims, false}});
+  return {next_accumulator_++, dtype};
 }
 
 KernelWriter::Accumulators KernelWriter::lane_accumulators(DType dtype, Combine combine) {
-  current_block().push_back({kir::Acc{next_acc_, dtype, combine, {}, true}});
-  return {next_acc_++, dtype};
+  current_block().push_back({kir::Accumulator{next_accumulator_, dtype, combine, {}, true}});
+  return {next_accumulator_++, dtype};
 }
 
 void KernelWriter::accumulate(const Accumulators& a, const Expr& value,

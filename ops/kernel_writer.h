@@ -25,7 +25,7 @@ class KernelWriter {
     int64_t buffer = -1;
     DType dtype = f32;
   };
-  /// An array of accumulators (see kir::Acc).
+  /// An array of accumulators (see kir::Accumulator).
   struct Accumulators {
     int64_t id = -1;
     DType dtype = f32;
@@ -70,8 +70,8 @@ class KernelWriter {
   Expr total(const Accumulators& a) const;
 
   /// Returns `index` clamped to [0, extent). An out-of-range index sets the error word of operand
-  /// `i`, which Loops::checked of the op must list. Where `mask` is false, the index is not
-  /// checked. A null mask is true.
+  /// `i`, unless `mask` is false. A null mask is true. Loops::checked of the op must list operand
+  /// `i`.
   Expr check_index(size_t i, const Expr& index, const Expr& extent, const Expr& mask = {});
 
   /// Returns the kernel. Sets the kernel's estimated work per block from the op's cost.
@@ -85,16 +85,16 @@ class KernelWriter {
   kir::Kernel kernel_;
   std::vector<Array> operands_, results_;
   std::vector<kir::Block*> open_;  ///< the open loops, innermost last
-  int64_t next_var_ = 0, next_let_ = 0, next_acc_ = 0;
+  int64_t next_var_ = 0, next_let_ = 0, next_accumulator_ = 0;
   int64_t error_ = -1;  ///< index of the buffer of error words
 };
 
-/// Returns a number of blocks that keeps `device` busy, for kernels that can divide their work into
+/// Returns the number of blocks that saturates `device`, for kernels whose work can be divided into
 /// any number of blocks.
 int64_t preferred_blocks(KernelDevice device);
 
-/// A shape seen as [outer, extent, inner] around one axis, in row-major order. The elements of a
-/// line differ only in their index along the axis.
+/// View of a shape as [outer, extent, inner], in row-major order. `extent` is the extent of one
+/// axis. The elements of a line differ only in their index along this axis.
 struct AxisView {
   Dim outer, inner;
   int64_t extent;

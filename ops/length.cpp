@@ -53,8 +53,8 @@ class LengthInference {
     }
   }
 
-  /// If `infer` rejects the symbolic types too, throws its error, which shows the length as L.
-  /// Otherwise throws `why`, the error at `length`.
+  /// Throws UserError for `why`, the error of `infer` at `length`. If `infer` also rejects the
+  /// symbolic types, throws that error instead, because it shows the length as L.
   [[noreturn]] void throw_rejection(const UserError& why, int64_t length) const {
     (*def_.infer)(InferCtx(*def_.name, in_, attrs_, loc_));
     throw UserError(loc_, *def_.name + ": " + given_text() +
@@ -79,13 +79,13 @@ class LengthInference {
                               " for the length " + std::to_string(kSecond));
   }
 
-  /// Describes the operands and the types in the attributes.
+  /// Returns the types of the operands and the types among the attributes, as text.
   std::string given_text() const {
     std::vector<Type> given = in_;
     for (const auto& [name, attr] : attrs_) {
       if (const Type* type = std::get_if<Type>(&attr)) given.push_back(*type);
     }
-    return types_text(given);
+    return to_string(given);
   }
 
   const OpDef& def_;

@@ -4,16 +4,16 @@
 
 namespace fluid {
 
-/// Coefficients of a Newton-Schulz iteration: numbers, or scalar values.
+/// Coefficients of a Newton-Schulz iteration. T is double, or Value for a scalar of the graph.
 template <class T>
 struct NewtonSchulz {
   T a, b, c;
 };
 
-/// Records one Newton-Schulz iteration, which approaches the orthogonal factor of the polar
-/// decomposition of the matrix `x`: a X + (b G + c G^2) X with G = X X^T, or a X + X (b G + c G^2)
-/// with G = X^T X if `x` has more rows than columns.
-/// Maps each singular value s to a s + b s^3 + c s^5.
+/// Records one Newton-Schulz iteration: a X + (b G + c G^2) X with G = X X^T, or, if `x` has more
+/// rows than columns, a X + X (b G + c G^2) with G = X^T X.
+/// Maps each singular value s to a s + b s^3 + c s^5. Iterations approach the orthogonal factor of
+/// the polar decomposition of `x`.
 template <class T>
 Value newton_schulz_step(Value x, const NewtonSchulz<T>& coefficients,
                          const Loc& loc = Loc::here()) {

@@ -5,9 +5,9 @@
 namespace fluid {
 namespace {
 
-// Number of NoAmp guards of the thread plus kOutside. It is nonzero outside of guards, so that the
-// variable is in .tdata. In a program whose only TLS section is .tbss, the RELRO segment that mold
-// 1.10 emits may begin in an unmapped page; the program then does not start.
+// Number of NoAmp guards of the thread plus kOutside. The initial value is nonzero, so that the
+// variable is in .tdata. If .tbss is the only TLS section of a program, the RELRO segment that mold
+// 1.10 emits may begin in an unmapped page. The program then does not start.
 constexpr int kOutside = 1;
 thread_local int guards = kOutside;
 

@@ -27,8 +27,8 @@ namespace fluid {
 struct PortDef {
   std::string name;
   std::string doc;
-  bool variadic = false;  ///< only for the last port: accepts any number of operands (concat)
-  bool optional = false;  ///< only for trailing ports: the operand may be omitted (a bias)
+  bool variadic = false;  ///< only for the last port: accepts any number of operands (e.g. concat)
+  bool optional = false;  ///< only for trailing ports: the operand may be omitted (e.g. a bias)
   /// Whether only gradients and metrics read this result, for example the argmax of a pooling
   /// window. The first result must not be auxiliary. If all other results are auxiliary, the op's
   /// function in functions.h returns only the first result.
@@ -142,8 +142,8 @@ class LowerCtx {
   Expr read(size_t i, std::vector<Expr> index) const;
   /// Reads operand `i` at `index`. Returns `fallback` if the index is out of range.
   Expr read_or(size_t i, std::vector<Expr> index, double fallback) const;
-  /// Reads operand `i` at a data-dependent index. An out-of-range index is clamped and sets the
-  /// error word.
+  /// Reads operand `i` at a data-dependent index. An out-of-range index is clamped, and sets the
+  /// error word of operand `i`.
   Expr read_checked(size_t i, std::vector<Expr> index) const;
 
  private:
@@ -162,7 +162,7 @@ struct Map {
 /// i64 for integers).
 struct ReduceBody {
   std::vector<Dim> extents;  ///< extents of the reduction variables
-  Expr body;                 ///< uses read_or() where a window extends into the padding
+  Expr body;                 ///< calls read_or() for elements that may be in the padding
 };
 struct Reduce {
   Combine combine;
@@ -180,10 +180,9 @@ class LoopsCtx;
 /// dimension.
 struct Loops {
   std::function<kir::Kernel(const LoopsCtx&)> kernel;
-  /// Returns the operands for which the kernel checks data-dependent indices with
-  /// KernelWriter::check_index(): operand index -> dimension that the data-dependent index
-  /// addresses, or the rank if it addresses several dimensions. Null if the kernel checks no
-  /// indices.
+  /// Returns the operands that the kernel accesses at data-dependent indices, checked by
+  /// KernelWriter::check_index(). Maps each operand to its indexed dimension, or to its rank if
+  /// several dimensions are indexed. Null: the kernel checks no indices.
   std::function<std::map<int64_t, size_t>(const LowerCtx&)> checked = nullptr;
 };
 
@@ -278,7 +277,7 @@ struct InPlace {
 /// A sparse gradient of a table [V, D], as updates of rows. Rows without an update have gradient 0.
 struct RowUpdates {
   Value index;    ///< i64 [n]; out-of-range indices are ignored
-  Value updates;  ///< [m, D]; update i is added to rows index[i * n / m, ..., (i + 1) * n / m - 1]
+  Value updates;  ///< [m, D]; adds updates[j / (n / m)] to row index[j]
   Value weights;  ///< [n], factors of the updates; null: 1
 };
 
@@ -296,8 +295,8 @@ struct OptimizerState {
   std::string setting = {};
 };
 
-/// Float scalar operand of an optimizer, which expand_optimizer computes: the L2 norm of a whole
-/// parameter-sized tensor, or an element of a sequence.
+/// Float scalar operand of an optimizer. The pass expand_optimizer computes it: the L2 norm of a
+/// tensor of the parameter's shape, or an element of a sequence.
 struct OptimizerScalar {
   std::string name;
   std::string doc;
@@ -344,7 +343,7 @@ struct OpDef {
   Required<std::function<std::vector<Type>(const InferCtx&)>> infer;
   Required<Grad> grad;
   Required<Effects> effects;
-  Amp amp;  // required: Amp has no default constructor
+  Amp amp;  // a required field, since Amp has no default constructor
   Required<std::function<Cost(const CostCtx&)>> cost;
   Required<std::vector<InPlace>> in_place;
   Required<Lower> lower;
@@ -353,8 +352,8 @@ struct OpDef {
   /// Records ops that replace the op in eval and predict graphs (for dropout: returns its operand).
   /// If null, the op is kept.
   std::function<Values(const ExpandCtx&)> inference = nullptr;
-  /// Records the row updates whose sum is result 0, the sparse gradient of a table. Null, or
-  /// returns nullopt, if result 0 is dense.
+  /// Records the row updates whose sum is result 0, the sparse gradient of a table. Returns nullopt
+  /// if result 0 is dense. Null: result 0 is always dense.
   std::function<std::optional<RowUpdates>(const ExpandCtx&)> row_updates = nullptr;
   /// Whether the op accepts attributes beyond `attrs`. `param` accepts the attributes of its
   /// initialiser, and `train` those of its optimizer. The attributes in `attrs` are then optional

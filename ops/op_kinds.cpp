@@ -63,7 +63,7 @@ int OpKinds::kind_id(const ir::Op& op) {
 GroupKey group_key(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
                    OpKinds& kinds) {
   std::unordered_map<const ir::Op*, int> members;
-  std::map<Value, int> read;  // input of the group -> its number, in order of first use
+  std::map<Value, int> inputs;  // input of the group -> its index, in order of first use
   GroupKey key = {static_cast<int>(ops.size())};
   const auto add_member = [&](const Value& v) {
     key.push_back(members.at(v.op()));
@@ -76,7 +76,7 @@ GroupKey group_key(std::span<const ir::Op* const> ops, std::span<const Value> ou
         add_member(v);
       } else {
         key.push_back(-1);
-        key.push_back(read.try_emplace(v, static_cast<int>(read.size())).first->second);
+        key.push_back(inputs.try_emplace(v, static_cast<int>(inputs.size())).first->second);
       }
     }
     members.emplace(op, static_cast<int>(members.size()));

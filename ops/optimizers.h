@@ -15,7 +15,7 @@ struct Adadelta { double lr = 1.0; double rho = 0.9; double eps = 1e-06; double 
 /// Attributes of the op `train` that configure the optimizer.
 Attrs recipe_of(const Adadelta& optimizer);
 
-/// Adafactor (Shazeer and Stern, 2018), like torch.optim.Adafactor: divides the gradient by the square root of its second moment, which averages of rows and of columns estimate; of a vector, by the moment itself. The averages have weight t^-decay_exponent for the newest gradient. The step is scaled to an RMS of at most clip_threshold, then by min(lr, 1 / sqrt(t)) * max(eps2, RMS of the parameter).
+/// Adafactor (Shazeer and Stern, 2018), like torch.optim.Adafactor: divides the gradient by the square root of its second moment. The second moment is a moving average, which is factored into row and column means for tensors of rank 2 or more. The newest gradient has weight t^-decay_exponent in the average. The step is scaled to an RMS of at most clip_threshold, then by min(lr, 1 / sqrt(t)) * max(eps2, RMS of the parameter).
 /// lr: learning rate.
 /// decay_exponent: the newest gradient has weight t^-decay_exponent.
 /// eps1: lower bound of the root of the second moment; 0: the epsilon of the dtype.

@@ -30,7 +30,7 @@ std::vector<Type> infer_arg_extremum(const InferCtx& c) {
   return {{DType::i64, reduced_shape(shape, axis, c.attr<bool>("keep_dims"))}};
 }
 
-/// Type inference of the boolean reductions any and all.
+/// Type inference of the reductions `any` and `all` of bool tensors.
 std::vector<Type> infer_logical_reduction(const InferCtx& c) {
   require_bool(c, 0);
   const Shape& shape = c.in(0).shape;

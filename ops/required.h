@@ -18,7 +18,7 @@ struct Required {
   template <class U>
   requires(!std::same_as<std::remove_cvref_t<U>, Required> && std::constructible_from<T, U&&>)
       Required(U&& v)
-      : value(std::forward<U>(v)) {}  // NOLINT: implicit conversion, as for T
+      : value(std::forward<U>(v)) {}  // NOLINT: implicit conversion
   const T& operator*() const { return value; }
   const T* operator->() const { return &value; }
 };

@@ -219,7 +219,7 @@ void verify_scan(const ir::Op& scan) {
   verify_outputs(scan, parts);
   const std::vector<Type> given = without_layouts(result_types(scan)), made = infer_scan(scan);
   require(made == given, scan, [&] {
-    return "results are given as " + types_text(given) + " but its body makes " + types_text(made);
+    return "results are given as " + to_string(given) + " but its body makes " + to_string(made);
   });
 }
 

@@ -21,7 +21,7 @@ struct ScanParts {
   ir::Graph* body = nullptr;
   size_t carries = 0;    ///< number of carries
   size_t sequences = 0;  ///< number of sequences
-  /// Number of steps; 0: the leading extent of the sequences, which depends on kLength.
+  /// Number of steps. 0 means the leading extent of the sequences, which depends on kLength.
   int64_t steps = 1;
   bool reverse = false;  ///< whether the steps begin with the last element of the sequences
 
@@ -61,8 +61,8 @@ std::vector<Type> infer_scan(const ir::Op& scan);
 /// Whether `op`, or an op in its body, checks data-dependent indices (see checked_operands()).
 bool checks_data(const ir::Op& op);
 
-/// Throws UserError unless the types of the body match the operands and results of `scan`, and no
-/// op of the body has side effects or draws random numbers.
+/// Throws UserError unless the types of the body match the operands and results of `scan`. Also
+/// throws UserError if an op of the body has side effects or draws random numbers.
 void verify_scan(const ir::Op& scan);
 
 }  // namespace fluid

@@ -39,7 +39,7 @@ Attrs schedule_attrs_of(const Cosine& schedule);
 
 /// Schedule of the learning rate. lr * factor^(t / every) after t updates, like PyTorch's ExponentialLR.
 /// factor: factor of the learning rate after `every` updates (required).
-/// every: number of updates in which the learning rate falls by `factor`.
+/// every: number of updates in which the learning rate is multiplied by `factor`.
 /// warmup: number of warm-up updates.
 /// warmup_start: factor of the learning rate from which the warm-up rises to 1.
 /// constant_warmup: keeps the factor at `warmup_start` during the warm-up.
@@ -48,9 +48,9 @@ struct ExponentialDecay { Required<double> factor; int64_t every = 1; int64_t wa
 Attrs schedule_attrs_of(const ExponentialDecay& schedule);
 
 /// Schedule of the learning rate. lr / (1 + decay * t / every) after t updates, like Keras's InverseTimeDecay.
-/// decay: decay of the learning rate in `every` updates (required).
-/// every: number of updates of a decay.
-/// staircase: decays after each `every` updates only.
+/// decay: increase of the divisor 1 + decay * t / every in `every` updates (required).
+/// every: number of updates in which the divisor rises by `decay`.
+/// staircase: changes the learning rate only after each `every` updates: rounds t / every down.
 /// warmup: number of warm-up updates.
 /// warmup_start: factor of the learning rate from which the warm-up rises to 1.
 /// constant_warmup: keeps the factor at `warmup_start` during the warm-up.
@@ -93,13 +93,13 @@ struct Noam { Required<int64_t> d_model; Required<int64_t> warmup; };
 /// Attributes of the op `train` for the schedule.
 Attrs schedule_attrs_of(const Noam& schedule);
 
-/// Schedule of the learning rate. Rises from lr / div_factor to lr in the first `pct_start` of the updates, then falls to lr / (div_factor * final_div_factor) (Smith and Topin, "Super-convergence", 2018), like PyTorch's OneCycleLR without its cycle of the momentum.
+/// Schedule of the learning rate. Rises from lr / div_factor to lr in the first fraction `pct_start` of the updates, then falls to lr / (div_factor * final_div_factor) (Smith and Topin, "Super-convergence", 2018), like PyTorch's OneCycleLR without its cycle of the momentum.
 /// steps: number of updates; the last rate stays (required).
-/// pct_start: part of the updates in which the rate rises.
+/// pct_start: fraction of the updates in which the learning rate rises.
 /// div_factor: lr / first learning rate.
 /// final_div_factor: first learning rate / last learning rate.
 /// three_phase: falls to the first rate as fast as it rose, then to the last rate.
-/// linear_anneal: rises and falls along lines, not cosines.
+/// linear_anneal: linear instead of cosine annealing.
 /// warmup: number of warm-up updates.
 /// warmup_start: factor of the learning rate from which the warm-up rises to 1.
 /// constant_warmup: keeps the factor at `warmup_start` during the warm-up.

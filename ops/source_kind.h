@@ -18,8 +18,8 @@ enum class SourceKind : uint8_t {
 SourceKind source_kind(std::string_view op_name);
 SourceKind source_kind(const ir::Op& op);
 
-/// Name of the `state` that random ops read, i64[3]: the seed, the run counter, and the index of
-/// the batch's first sample in the global batch.
+/// Name of the `state`, i64[3], that random ops read. Its elements are the seed, the run counter,
+/// and the index of the batch's first sample in the global batch.
 inline constexpr std::string_view kRandomState = "rng";
 
 /// Whether the op is a variable, that is, a `param` or a `state`. The buffer of a variable keeps

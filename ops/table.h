@@ -26,18 +26,19 @@ const OpDef& def_of(const ir::Op& op);
 /// operands.
 std::vector<Type> infer_types(const ir::Op& op);
 
-/// Checks an op that record() did not create, such as an op of a parsed file: known name, operand
-/// count, attributes, symbol, and result types equal to the inferred types. Also checks the body of
-/// a fused op or a scan. Throws UserError with the op's location.
+/// Checks an op that record() did not create, such as an op of a parsed file. Checks the name, the
+/// number of operands, the attributes and the symbol, and that the result types equal the inferred
+/// types. Also checks the body of a fused op or a scan. Throws UserError with the op's location.
 void verify_op(const ir::Op& op);
 
-/// Returns the errors in the definitions `ops`, one per string: a missing doc, an in-place pair out
-/// of range, a required operand after an optional one, ... Empty if there are no errors.
+/// Returns the errors in the definitions `ops`, one per string. Examples are a missing doc, an
+/// in-place pair out of range, and a required operand after an optional one. Empty if there are no
+/// errors.
 std::vector<std::string> op_table_errors(std::span<const OpDef> ops);
 
 /// An op lowered to a Map or a Reduce for concrete operand types.
 struct Lowered {
-  std::vector<Dim> out;  ///< shape of the results: extents of variables 0 to out.size() - 1
+  std::vector<Dim> out;  ///< shape of the results: extents of loop variables 0 to out.size() - 1
   /// Extents of the reduction variables, numbered from out.size(); empty for a Map.
   std::vector<Dim> reduce;
   std::optional<Combine> combine;

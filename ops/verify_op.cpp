@@ -55,7 +55,7 @@ void check_body(const ir::Op& fused) {
   for (const ir::Output& o : body->outputs) made.push_back(without_layout(o.value.type()));
   const std::vector<Type> given = without_layouts(result_types(fused));
   require(made == given, fused, [&] {
-    return "results are given as " + types_text(given) + " but its body makes " + types_text(made);
+    return "results are given as " + to_string(given) + " but its body makes " + to_string(made);
   });
 }
 
@@ -72,8 +72,8 @@ void verify_op(const ir::Op& op) {
   const std::vector<Type> inferred = without_layouts(infer_types(op));
   const std::vector<Type> given = without_layouts(result_types(op));
   require(inferred == given, op, [&] {
-    return "results are given as " + types_text(given) + " but its operands make them " +
-           types_text(inferred);
+    return "results are given as " + to_string(given) + " but its operands make them " +
+           to_string(inferred);
   });
 }
 

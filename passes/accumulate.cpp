@@ -5,21 +5,23 @@
 #include "ops/source_kind.h"
 #include "passes/bucket.h"
 #include "passes/memory_plan.h"
-#include "passes/outputs_add_up.h"
 #include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
+#include "passes/summed_outputs.h"
 
 namespace fluid {
 namespace {
 
 /// Gradient accumulation: turns the program of a whole step into the program of one micro-batch. A
-/// micro-batch leaves "carried values" in the arena, which the next micro-batch reads.
-/// "<parameter>.grad" is the sum of the gradients of a parameter, "<parameter>.rows" the row
-/// indices of a sparse gradient (see Recipe::rows()), and "<output>.part" the sum of an output.
-/// "<state>.part" is the new value of a state that the user's program updates, such as a running
-/// mean. The next micro-batch reads "<state>.part" instead of the state. Only the last micro-batch
-/// stores the state, unless the step is skipped.
+/// micro-batch leaves carried values in the arena, which the next micro-batch reads:
+/// - "<parameter>.grad": the sum of the gradients of a parameter.
+/// - "<parameter>.rows": the sum of the row indices of a sparse gradient (see Recipe::rows()).
+/// - "<output>.part": the sum of an output.
+/// - "<state>.part": the new value of a state that the recorded program updates, such as a running
+///   mean. The next micro-batch reads this value instead of the state.
+///
+/// Only the last micro-batch stores the states, unless the step is skipped.
 class Accumulation {
  public:
   Accumulation(ir::Graph& graph, const Recipe& recipe, const Options& options)
@@ -33,7 +35,7 @@ class Accumulation {
       contribute_zeros();
       recipe_.replace_gradients([](Value g) { return zeros_like(g); });
       recipe_.replace_rows([](size_t, Value rows) { return zeros_like(rows); });
-      replace_summands(graph_, [](const std::string&, Value v) { return zeros_like(v); });
+      replace_summed_outputs(graph_, [](const std::string&, Value v) { return zeros_like(v); });
       Value& loss = recipe_.directive().operands.at(0);
       loss = zeros_like(loss);
       std::erase_if(graph_.outputs, [](const ir::Output& o) { return !is_additive(o); });
@@ -43,7 +45,7 @@ class Accumulation {
     carry_recorded_states();
     add_gradients();
     if (adds_loss_) add_loss();
-    replace_summands(
+    replace_summed_outputs(
         graph_, [&](const std::string& name, Value v) { return add_carried(name + ".part", v); });
     if (micro_batch_ == MicroBatchKind::last) return;
     std::erase_if(graph_.outputs, is_additive);
@@ -56,8 +58,8 @@ class Accumulation {
   }
 
   /// Assigns an arena offset to each carried value, the same in all micro-batches. Gradients come
-  /// first, in the order of the buckets of the all_reduce pass, so that a bucket can reuse the
-  /// memory of the accumulated gradients.
+  /// first, in the bucket order of the all_reduce pass, so that a bucket can reuse the memory of
+  /// the accumulated gradients.
   void assign_carried_offsets() {
     for (size_t i = recipe_.parameters().size(); i-- > 0;) {
       const Value gradient = recipe_.gradient(i);
@@ -68,7 +70,7 @@ class Accumulation {
       return rows;
     });
     if (adds_loss_) add_offset("train.part", recipe_.directive().operands.at(0));
-    for (const auto& [name, value] : summands(graph_)) add_offset(name + ".part", value);
+    for (const auto& [name, value] : summed_outputs(graph_)) add_offset(name + ".part", value);
     for (const auto& op : graph_.ops) {
       if (is_store(*op)) add_offset(op->symbol + ".part", op->operands.at(0));
     }
@@ -153,7 +155,8 @@ class Accumulation {
     graph_.ops.back()->symbol = name;
   }
 
-  /// Returns the sum of `v` over this and the previous micro-batches. Carries the sum as `name`.
+  /// Returns the sum of `v` over this and the previous micro-batches. The next micro-batch reads
+  /// the sum as the carried value `name`.
   Value add_carried(const std::string& name, Value v) {
     const Value sum = micro_batch_ == MicroBatchKind::first ? v : v + carried(name, v.type());
     values_to_carry_.emplace_back(name, sum);
@@ -164,8 +167,8 @@ class Accumulation {
   const Recipe& recipe_;
   MicroBatchKind micro_batch_;
   bool adds_loss_;
-  /// State name -> value carried from the previous micro-batch; null until an op reads the state.
-  /// The keys are the states that micro-batches update.
+  /// State that micro-batches update -> its value carried from the previous micro-batch. The value
+  /// is null until an op reads the state.
   std::map<std::string, Value> carried_states_;
   std::vector<std::pair<std::string, Value>> values_to_carry_;
   std::map<std::string, int64_t> offsets_;  ///< name of a carried value -> offset in bytes
@@ -193,7 +196,7 @@ Pass accumulate_pass() {
   return {.name = "accumulate",
           .doc = "Compiles one micro-batch: carries gradient and output sums on to the last one.",
           .needs = {"gradients"},
-          .gives = {},
+          .provides = {},
           .run = run_accumulate};
 }
 

@@ -2,10 +2,10 @@
 
 #include "ops/operators.h"
 #include "passes/collective_order.h"
-#include "passes/outputs_add_up.h"
 #include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
+#include "passes/summed_outputs.h"
 
 namespace fluid {
 namespace {
@@ -114,9 +114,9 @@ class Reduction {
   /// All-reduces the outputs, and the loss if skip_nonfinite tests it, in one f64 collective.
   void reduce_outputs() {
     Values parts;
-    for (const Summand& summand : summands(graph_)) parts.push_back(summand.value);
+    for (const SummedOutput& output : summed_outputs(graph_)) parts.push_back(output.value);
     Value& loss = recipe_.directive().operands.at(0);
-    const bool reduces_loss = skips_on_nonfinite_loss(options_);  // equal on all ranks
+    const bool reduces_loss = skips_on_nonfinite_loss(options_);  // same value on all ranks
     if (reduces_loss) parts.push_back(loss);
     if (parts.empty()) return;
     for (Value& part : parts) {
@@ -125,8 +125,8 @@ class Reduction {
     }
     const Values sums = record_collective(graph_, "all_reduce", parts, recipe_.directive().loc);
     size_t i = 0;
-    replace_summands(graph_,
-                     [&](const std::string&, Value part) { return cast(sums[i++], part.dtype()); });
+    replace_summed_outputs(
+        graph_, [&](const std::string&, Value part) { return cast(sums[i++], part.dtype()); });
     if (reduces_loss) loss = sums.back();
   }
 
@@ -165,7 +165,7 @@ Pass all_reduce_pass() {
       .name = "all_reduce",
       .doc = "All-reduces losses and metrics, and all-reduces or reduce-scatters the gradients.",
       .needs = {"gradients"},
-      .gives = {"reduced"},
+      .provides = {"reduced"},
       .run = run_all_reduce};
 }
 

@@ -49,7 +49,7 @@ std::set<std::string> layers_of(const ir::Graph& graph) {
 
 std::optional<AmpDecision> amp_override(const ir::Op& op, const AmpOptions& options) {
   if (op.attrs.get_or(kNoAmp, false)) return AmpDecision{DType::f32, "scope: NoAmp"};
-  // The lists do not apply to ops that update variables: such ops are not compute-bound.
+  // in_f32 and in_half do not apply to ops that update variables, which are not compute-bound.
   if (std::holds_alternative<Updates>(*def_of(op).effects)) return std::nullopt;
   std::optional<AmpDecision> match;
   size_t best = 0;
@@ -230,7 +230,7 @@ Pass amp_cast_pass() {
   return {.name = "amp_cast",
           .doc = "Automatic mixed precision: inserts casts so that each op runs in half or f32.",
           .needs = {},
-          .gives = {},
+          .provides = {},
           .run = run_amp_cast};
 }
 

@@ -19,7 +19,7 @@ struct AmpReport {
   std::vector<Value> casts;  ///< results of the inserted casts
 };
 
-/// Applies automatic mixed precision to a recorded graph: chooses a precision for every op that
+/// Applies automatic mixed precision to a recorded graph. Chooses a precision for every op that
 /// reads floats, inserts casts of the operands, and reports the choices.
 AmpReport cast_for_amp(ir::Graph& graph, const AmpOptions& options);
 

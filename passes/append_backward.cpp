@@ -59,7 +59,8 @@ Values coalesced(const ir::Op& param, const RowUpdates& gradient) {
                  : internal::coalesce_rows(index, rows, attrs);
 }
 
-/// Returns the rows of the gradient, of shape [number of indices, D], with the weights applied.
+/// Returns one gradient row per index, multiplied by the weight of the index, if any. The shape is
+/// [number of indices, D].
 Value row_of_each_index(const RowUpdates& gradient) {
   const auto& [index, updates, weights] = gradient;
   const Dim count = index.shape()[0], m = updates.shape()[0], width = updates.shape()[1];
@@ -104,7 +105,7 @@ bool run_append_backward(ir::Program& program, const Options& options, const Tar
   for (ir::Op* param : parameters) xs.push_back(param->result());
   Backward backward(graph, {loss}, xs, ir::Role::backward, "a parameter reaches the loss");
   for (ir::Op* param : parameters) {
-    if (is_sparse(*param)) backward.keep_apart(param->result());
+    if (is_sparse(*param)) backward.collect_contributions(param->result());
   }
   const Value seed = backward.seed_with_ones(loss);
   backward.run();
@@ -151,7 +152,7 @@ Pass append_backward_pass() {
   return {.name = "append_backward",
           .doc = "Appends the gradients of the loss with respect to the trainable parameters.",
           .needs = {"typed"},
-          .gives = {"gradients"},
+          .provides = {"gradients"},
           .run = run_append_backward};
 }
 

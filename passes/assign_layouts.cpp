@@ -23,7 +23,7 @@ bool has_layout_choice(const Type& type) {
 struct Region {
   std::vector<ir::Op*> ops;
   bool library = false;  ///< whether a library kernel can run one of the ops
-  double saved = 0;      ///< seconds that channels-last saves
+  double saved = 0;      ///< predicted seconds that channels-last saves
 };
 
 class Assigner {
@@ -145,9 +145,9 @@ class Assigner {
     return v.op()->results[static_cast<size_t>(v.index())].type;
   }
 
-  /// Values with a layout choice that need a copy if exactly the ops `inside` are channels-last.
-  /// Such a value crosses the boundary of `inside` from producer to reader, or is a graph output
-  /// produced inside. Ordered by the first reader across the boundary; graph outputs are last.
+  /// Values with a layout choice that need a copy if only the ops `inside` are channels-last. Such
+  /// a value is produced inside and read outside, or the reverse, or is a graph output produced
+  /// inside. Ordered by the first reader that needs the copy; graph outputs are last.
   Values boundary_values(const std::set<const ir::Op*>& inside) const {
     Values values;
     std::set<Value> seen;
@@ -228,7 +228,7 @@ Pass assign_layouts_pass() {
   return {.name = "assign_layouts",
           .doc = "Sets channels-last layouts where the library kernels gain more than copies cost.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_assign_layouts};
 }
 

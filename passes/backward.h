@@ -23,9 +23,9 @@ class Backward {
   /// of ones.
   Value seed_with_ones(Value y);
 
-  /// Stops run() from summing the gradients that the readers of `x` contribute. contributions(x)
-  /// returns these gradients, and gradient(x) is null.
-  void keep_apart(Value x) { contributions_[x]; }
+  /// Makes run() collect the gradients that the readers of `x` contribute, without summing them.
+  /// contributions(x) returns these gradients, and gradient(x) is null.
+  void collect_contributions(Value x) { contributions_[x]; }
 
   /// Appends the ops that compute the gradients. Throws UserError if an op between `xs` and `ys`
   /// has no gradient.
@@ -51,7 +51,8 @@ class Backward {
   size_t count_;            ///< number of ops in the graph before gradients are appended
   std::set<Value> active_;  ///< values on a path from xs to ys
   std::map<Value, Value> gradients_;
-  std::map<Value, Values> contributions_;  ///< the keys were passed to keep_apart()
+  /// Value passed to collect_contributions() -> its contributions.
+  std::map<Value, Values> contributions_;
 };
 
 }  // namespace fluid

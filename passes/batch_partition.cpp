@@ -23,9 +23,9 @@ size_t batch_dim(const std::vector<Dim>& shape) {
   return static_cast<size_t>(std::ranges::find_if(shape, &Dim::batch) - shape.begin());
 }
 
-/// Whether each element of the value is the same in a part of the batch and in the whole batch. A
-/// nonlinear function of a value that is not plain has kind `other`.
-bool is_plain(const BatchPartition& p) {
+/// Whether each element has the same value in a part of the batch and in the whole batch. A
+/// nonlinear function of any other value has kind `other`.
+bool is_invariant(const BatchPartition& p) {
   return p.power == 0 && (p.kind == BatchPartition::same || p.kind == BatchPartition::per_sample);
 }
 
@@ -77,8 +77,9 @@ class Body {
     const BatchPartition body = of(lowered_.bodies[lowered_.combine ? 0 : i]);
     if (!lowered_.combine) return body;
     if (lowered_.combine != Combine::sum) {
-      return is_plain(body) && !(is_reduced() && body.kind == BatchPartition::per_sample) ? body
-                                                                                          : kOther;
+      return is_invariant(body) && !(is_reduced() && body.kind == BatchPartition::per_sample)
+                 ? body
+                 : kOther;
     }
     if (!is_reduced()) return body;
     if (is_batched(lowered_.out) || body.kind > BatchPartition::total) return kOther;
@@ -87,8 +88,8 @@ class Body {
   }
 
   /// For an expression `e` of kind `terms`: sets terms[i] if operand `i` is a term of the sum `e`.
-  /// Returns false when `e` is not a sum of operands times factors, or when an operand is both a
-  /// term and a factor.
+  /// Returns false if `e` is not a sum in which each term is an operand times factors. Also returns
+  /// false if an operand is both a term and a factor.
   bool collect_terms(const Expr& e, std::vector<bool>& terms) {
     std::set<size_t> factors;
     if (!collect(e, terms, factors)) return false;
@@ -148,7 +149,7 @@ class Body {
         return {BatchPartition::same, 1};
       case ScalarOp::read:
         return read(e);
-      case ScalarOp::philox:  // the random counter uses the index of the sample in the whole batch
+      case ScalarOp::philox:  // the Philox counter uses the sample's index in the whole batch
         return {is_batched(extents_) ? BatchPartition::per_sample : BatchPartition::same, 0};
       case ScalarOp::add:
       case ScalarOp::sub:
@@ -188,17 +189,17 @@ class Body {
 
   static BatchPartition selection(const BatchPartition& condition, const BatchPartition& chosen) {
     if (condition == BatchPartition{}) return chosen;
-    return is_plain(condition) && chosen.kind <= BatchPartition::per_sample
+    return is_invariant(condition) && chosen.kind <= BatchPartition::per_sample
                ? BatchPartition{BatchPartition::per_sample, chosen.power}
                : kOther;
   }
 
-  /// BatchPartition of an expression whose operator may be nonlinear.
+  /// BatchPartition of `e`, whose operator may be nonlinear.
   BatchPartition function(const Expr& e) {
     BatchPartition result;
     for (const Expr& a : e.args()) {
       const BatchPartition p = of(a);
-      if (!is_plain(p)) return kOther;
+      if (!is_invariant(p)) return kOther;
       result.kind = std::max(result.kind, p.kind);
     }
     return result;
@@ -222,18 +223,18 @@ bool keeps_samples(const Shape& a, const Shape& b) {
 }
 
 /// Partitions of the results of a Loops op, which processes each sample independently. If all
-/// operands are plain and one of them has a batch dimension, results with a batch dimension are
-/// `per_sample`, and the others are `other`.
+/// operands are invariant, a result has kind `per_sample` if it and an operand have a batch
+/// dimension, and kind `same` if neither has one. Otherwise the kind is `other`.
 std::vector<BatchPartition> partitions_of_loops(const ir::Op& op,
                                                 const std::vector<BatchPartition>& operands) {
-  const bool plain = std::ranges::all_of(operands, is_plain);
+  const bool invariant = std::ranges::all_of(operands, is_invariant);
   const bool batched = std::ranges::any_of(
       operands, [](const BatchPartition& p) { return p.kind == BatchPartition::per_sample; });
   std::vector<BatchPartition> results;
   for (const ir::Result& r : op.results) {
     const bool has_batch = r.type.shape.has_batch();
     const auto kind = has_batch ? BatchPartition::per_sample : BatchPartition::same;
-    results.push_back(plain && has_batch == batched ? BatchPartition{kind, 0} : kOther);
+    results.push_back(invariant && has_batch == batched ? BatchPartition{kind, 0} : kOther);
   }
   return results;
 }
@@ -279,8 +280,8 @@ void BatchPartitionAnalysis::analyse(const ir::Op& op) {
 /// its results with a batch dimension count as `per_sample`.
 std::vector<BatchPartition> BatchPartitionAnalysis::result_partitions(const ir::Op& op) {
   std::vector<BatchPartition> results = partitions_by_lowering(op);
-  const auto is_plain_value = [&](Value v) { return is_plain(known_.at(v)); };
-  if (def_of(op).inference == nullptr || !std::ranges::all_of(op.operands, is_plain_value)) {
+  const auto is_invariant_value = [&](Value v) { return is_invariant(known_.at(v)); };
+  if (def_of(op).inference == nullptr || !std::ranges::all_of(op.operands, is_invariant_value)) {
     return results;
   }
   for (size_t i = 0; i < results.size(); ++i) {

@@ -11,8 +11,8 @@ namespace fluid {
 
 /// Relation between a value computed on the whole batch and the values that the same program
 /// computes on parts of the batch (micro-batches or shards). A value is n^power times a value of
-/// kind `kind`, where n is the number of samples in its part. The kinds `same`, `per_sample` and
-/// `total` correspond to Replicate, Shard and Partial of PyTorch's DTensor.
+/// kind `kind`, where n is the number of samples in the batch or part. The kinds `same`,
+/// `per_sample` and `total` correspond to Replicate, Shard and Partial of PyTorch's DTensor.
 struct BatchPartition {
   enum Kind {
     /// Equal in all parts after division by n^power. Examples are a parameter (power 0) and the

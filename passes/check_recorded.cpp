@@ -48,17 +48,17 @@ void check_store(const std::map<std::string_view, ir::Op*>& variables, const ir:
 void check_size(const ir::Op& op, const Options& options) {
   for (const ir::Result& r : op.results) {
     const bool has_length = r.type.shape.has_length();
-    const auto bytes = r.type.at_length(options.length).checked_bytes_at(options.batch);
+    const auto bytes = r.type.at_length(options.sequence_length).checked_bytes_at(options.batch);
     require(bytes && *bytes <= kMaxValueBytes, op,
             "a value " + r.type.str() + " with a batch of " + std::to_string(options.batch) +
-                (has_length ? " and the length " + std::to_string(options.length) : "") +
+                (has_length ? " and the length " + std::to_string(options.sequence_length) : "") +
                 " is larger than any memory");
   }
 }
 
 bool run_check_recorded(ir::Program& program, const Options& options, const Target&) {
   const ir::Graph& graph = program.main();
-  check_not_compiled(program);
+  check_is_recorded(program);
   if (options.amp) check_amp_names(graph, *options.amp);
   const auto variables = variables_by_name(graph);
   for (const ir::Graph* body : scan_bodies(graph)) {
@@ -83,7 +83,7 @@ bool run_check_recorded(ir::Program& program, const Options& options, const Targ
 
 }  // namespace
 
-void check_not_compiled(const ir::Program& program) {
+void check_is_recorded(const ir::Program& program) {
   std::set<const ir::Graph*> recorded = {&program.main()};
   for (const auto& op : program.main().ops) check_made_by_user(program, *op);
   for (const ir::Graph* body : scan_bodies(program.main())) {
@@ -102,7 +102,7 @@ Pass check_recorded_pass() {
   return {.name = "check_recorded",
           .doc = "Rejects programs that are partly compiled, or that have too large values.",
           .needs = {},
-          .gives = {},
+          .provides = {},
           .run = run_check_recorded};
 }
 

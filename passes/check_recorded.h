@@ -5,6 +5,6 @@
 namespace fluid {
 
 /// Throws UserError if the program has graphs, ops or attributes that only compiler passes create.
-void check_not_compiled(const ir::Program& program);
+void check_is_recorded(const ir::Program& program);
 
 }  // namespace fluid

@@ -216,7 +216,7 @@ class Chooser {
   std::set<Value> outputs_;
   std::set<const ir::Op*> chosen_ops_;  ///< ops that a chosen library kernel runs
   OpKinds kinds_;
-  std::unordered_map<int, double> generated_;  ///< op kind -> estimated run time in s
+  std::unordered_map<int, double> generated_;  ///< OpKinds::kind_id() -> run time in s
   std::unordered_map<GroupKey, std::optional<KernelCandidate>, GroupKeyHash> fastest_;
 };
 
@@ -230,7 +230,7 @@ Pass choose_kernels_pass() {
   return {.name = "choose_kernels",
           .doc = "Selects library kernels, with fused epilogues, where they beat generated code.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_choose_kernels};
 }
 

@@ -67,7 +67,7 @@ Pass clip_gradients_pass() {
   return {.name = "clip_gradients",
           .doc = "Clips gradients by value, by the norm of each gradient or by the global norm.",
           .needs = {"gradients"},
-          .gives = {},
+          .provides = {},
           .run = run_clip_gradients};
 }
 

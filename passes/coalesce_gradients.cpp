@@ -30,7 +30,7 @@ Pass coalesce_gradients_pass() {
   return {.name = "coalesce_gradients",
           .doc = "Sums the rows of a sparse gradient that micro-batches and ranks have gathered.",
           .needs = {"gradients"},
-          .gives = {},
+          .provides = {},
           .run = run_coalesce_gradients};
 }
 

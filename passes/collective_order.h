@@ -35,8 +35,9 @@ std::vector<OrderEdge> find_order_edges(const ir::Graph& graph);
 /// possible.
 void sort_by_order_edges(ir::Graph& graph);
 
-/// For each of `values`, the order number of the last collective on which the value depends, or -1
-/// if there is none. nullopt if the graph has no collective.
+/// For each of `values`, the order number of the last collective on which the value depends. The
+/// order number is -1 if the value depends on no collective. nullopt if the graph has no
+/// collective.
 std::optional<std::vector<int64_t>> last_collectives(const ir::Graph& graph, const Values& values);
 
 /// Total size in bytes of the operands of `collective` on one process.

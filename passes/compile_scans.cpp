@@ -56,7 +56,7 @@ Pass compile_scans_pass() {
   return {.name = "compile_scans",
           .doc = "Runs the kernel passes on the bodies of scans.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_compile_scans};
 }
 

@@ -50,7 +50,7 @@ Pass cse_pass() {
   return {.name = "cse",
           .doc = "Merges equal ops (common subexpression elimination). Random ops are never equal.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_cse};
 }
 

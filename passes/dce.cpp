@@ -41,7 +41,7 @@ Pass dce_pass() {
   return {.name = "dce",
           .doc = "Removes ops that no output, store, collective or directive needs (dead code).",
           .needs = {},
-          .gives = {},
+          .provides = {},
           .run = run_dce};
 }
 

@@ -86,7 +86,7 @@ Pass derive_inference_pass() {
   return {.name = "derive_inference",
           .doc = "Derives the eval or predict program: inference forms of ops, no training.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_derive_inference};
 }
 

@@ -39,7 +39,7 @@ Pass expand_pass() {
   return {.name = "expand",
           .doc = "Expands composite ops into maps and reductions.",
           .needs = {"typed"},
-          .gives = {"primitive"},
+          .provides = {"primitive"},
           .run = run_expand};
 }
 

@@ -44,7 +44,7 @@ Pass expand_gradients_pass() {
   return {.name = "expand_gradients",
           .doc = "Replaces gradients that the program takes by the ops that compute them.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_expand_gradients};
 }
 

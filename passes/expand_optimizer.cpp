@@ -21,8 +21,8 @@
 namespace fluid {
 namespace {
 
-/// Name of two attributes. On an optimizer: the weight decay factor. On a parameter: a bool,
-/// whether weight decay applies to the parameter.
+/// Name of the optimizer attribute for the weight decay factor. A parameter's attribute of this
+/// name is a bool: whether weight decay applies to the parameter.
 constexpr const char* kDecay = "weight_decay";
 /// Name of an attribute of a parameter: a factor that multiplies the weight decay factor.
 constexpr const char* kDecayScale = "decay_scale";
@@ -58,16 +58,18 @@ class Expansion {
   }
 
  private:
-  /// Operands and attributes of a parameter's optimizer op. Omits OptimizerTraits::scalars.
+  /// Operands and attributes of a parameter's optimizer op. `operands` lacks the operands for
+  /// OptimizerTraits::scalars, which update() appends.
   struct ParameterUpdate {
     const OpDef* optimizer = nullptr;
     Values operands;
-    /// Per operand: the variable whose new value is a result of the op, or null.
+    /// Per operand: the variable that the optimizer updates, or null for an operand that is not
+    /// updated.
     Values variables;
     Attrs settings;
   };
 
-  /// The parameter with index `index`, as an argument of OptimizerTensor::record.
+  /// The WholeParameter passed to OptimizerTensor::record, for the parameter with index `index`.
   class ParameterOnRanks : public WholeParameter {
    public:
     ParameterOnRanks(Expansion& expansion, size_t index, const ParameterUpdate& update)
@@ -102,7 +104,8 @@ class Expansion {
     const ParameterUpdate& update_;
   };
 
-  /// Name of the state `port` of the optimizer for a parameter.
+  /// Name of the variable for a state of the optimizer for a parameter. `port` is the name of the
+  /// state, such as "m".
   std::string state_name(size_t index, const std::string& port) const {
     return recipe_.state_name(recipe_.parameters()[index] + "." + port);
   }
@@ -205,7 +208,8 @@ class Expansion {
     return graph_.find_indexed("param", parameter)->attrs.get_or("max_norm", 0.0) != 0;
   }
 
-  /// Throws UserError for a sparse parameter. `only_bounded`: only for one with a `max_norm`.
+  /// Throws UserError if a parameter is sparse. `only_bounded`: ignores parameters without a
+  /// `max_norm`.
   void reject_sparse_parameters(const std::string& reader, bool only_bounded = false) const {
     for (size_t i = 0; i < recipe_.parameters().size(); ++i) {
       if (!recipe_.rows(i) || (only_bounded && !is_bounded(recipe_.parameters()[i]))) continue;
@@ -234,8 +238,8 @@ class Expansion {
     for (const Value sum : recipe_.all_reduce_sums(squares)) norms_.push_back(sqrt(sum));
   }
 
-  /// Records the next element of a sequence of scalars. A state of the program holds the previous
-  /// element.
+  /// Records a scalar operand, the next element of a sequence (see OptimizerScalar::sequence). A
+  /// state holds the previous element.
   Value sequence_element(const OptimizerScalar& scalar, Value counter) {
     Value& known = sequences_[scalar.name];
     if (known) return known;
@@ -265,7 +269,7 @@ class Expansion {
     const Values results = record(graph_, *optimizer.name, operands, of.settings, train_.loc);
     for (auto [result, operand] : std::get<Updates>(*optimizer.effects).results) {
       if (static_cast<size_t>(operand) >= of.variables.size())
-        break;  // the settings omit this variable
+        break;  // the settings enable no further states
       const Value old = operands.at(static_cast<size_t>(operand));
       Value value = results.at(static_cast<size_t>(result));
       if (old == param) value = looked_ahead(index, param, value, counter);
@@ -286,8 +290,8 @@ class Expansion {
     }
   }
 
-  /// Returns `updated`, the new value of `parameter`, after bounding the norm of the weights into
-  /// each output by the parameter's `max_norm`, as torch.renorm does.
+  /// Returns `updated`, the new value of `parameter`, after limiting the norm of the weights of
+  /// each output to the parameter's `max_norm`, like torch.renorm.
   Value bounded(Value parameter, Value updated) const {
     constexpr double kRoundingOfNorm = 1e-7;
     const double limit = parameter.op()->attrs.get_or("max_norm", 0.0);
@@ -330,17 +334,18 @@ class Expansion {
     return weights[0];
   }
 
-  /// Updates the average of parameter `name`, whose new value is `updated`. The average is
-  /// not sharded, so that each process can evaluate it.
+  /// Updates the average of parameter `name`, whose new value is `updated`. The average is not
+  /// sharded, so that each process can use it for evaluation.
   void update_average(const std::string& name, Value updated, Value counter) {
-    if (!keeps_averages(train_)) return;
+    if (!averages_parameters(train_)) return;
     const std::string variable = average_name(train_, name);
     const Value old = state(variable, Type{compute_dtype(updated.dtype()), updated.shape(), {}});
     stores_.emplace_back(variable, if_applied(updated_average(old, updated, counter), old));
   }
 
-  /// Gathers the rows of `table` whose row numbers are `rows`. Row number -1 gives zeros. The row
-  /// numbers need no check, which would have to precede the collectives that gather them.
+  /// Gathers the rows of `table` at the row indices `rows`. Row index -1 gives zeros. Does not
+  /// check the row indices, because a check would have to precede the collectives that gather the
+  /// row indices.
   Value rows_of(Value table, Value rows) const {
     return internal::gather_rows(table, rows, train_.loc);
   }
@@ -363,7 +368,7 @@ class Expansion {
     return reshape(flat, whole.shape(), train_.loc);
   }
 
-  /// State `port` of the optimizer for a parameter.
+  /// State of the optimizer for a parameter. `port` is the name of the state, such as "m".
   Value state_of(size_t index, const std::string& port, const Type& type) {
     const std::string& parameter = recipe_.parameters()[index];
     Attrs attrs;
@@ -379,7 +384,7 @@ class Expansion {
   /// All-gathers the new values of the parameters. Each process has updated only its shard.
   void all_gather_parameters(Value counter) {
     for (auto& [bucket, parts] : updated_shards_) {
-      std::ranges::reverse(parts);  // the operand order of reduce_scatter
+      std::ranges::reverse(parts);  // the same operand order as in reduce_scatter
       Values updated;
       for (const auto& [name, value] : parts) updated.push_back(value);
       const Values whole = record_collective(graph_, "all_gather", updated, train_.loc);
@@ -438,14 +443,14 @@ class Expansion {
   Attrs settings_;   ///< attributes of the optimizer ops
   Value scheduled_;  ///< scheduled learning rate, f64[]; null if the rate is constant
   std::map<std::pair<DType, double>, Value> rates_;  ///< (dtype, lr_scale) -> learning rate
-  std::map<size_t, ParameterUpdate> prepared_;       ///< index of the parameter -> operands
-  std::map<std::string, Value> sequences_;           ///< OptimizerScalar::name -> element
+  std::map<size_t, ParameterUpdate> prepared_;       ///< parameter index -> operands and attributes
+  std::map<std::string, Value> sequences_;           ///< scalar name -> sequence_element()
   Values norms_;          ///< the norms of each parameter, in the order of OptimizerTraits::scalars
   size_t next_norm_ = 0;  ///< index of the next norm that update() reads
   std::vector<std::pair<std::string, Value>> stores_;
   /// Bucket index -> (parameter name, new value of this process's shard, zero-padded to the shape
-  /// of the parameter). In descending order: the last bucket holds the first parameters, which the
-  /// next forward pass reads first.
+  /// of the parameter). The last bucket comes first, because it holds the first parameters, which
+  /// the next forward pass reads first.
   std::map<int64_t, std::vector<std::pair<std::string, Value>>, std::greater<>> updated_shards_;
 };
 
@@ -464,7 +469,7 @@ Pass expand_optimizer_pass() {
   return {.name = "expand_optimizer",
           .doc = "Expands the train directive into optimizer ops, their states and stores.",
           .needs = {"gradients"},
-          .gives = {"updates"},
+          .provides = {"updates"},
           .run = run_expand_optimizer};
 }
 

@@ -14,8 +14,8 @@
 namespace fluid {
 namespace {
 
-/// A dimension of a contraction's result that indexes its weight: element i of the result's
-/// dimension `result_dim` depends only on element i of the weight's dimension `weight_dim`.
+/// A dimension `result_dim` of a contraction's result that corresponds to a dimension `weight_dim`
+/// of a weight. Element i along `result_dim` depends only on element i along `weight_dim`.
 struct ScaleAxis {
   size_t weight = 0;  ///< operand index of the weight
   size_t weight_dim = 0, result_dim = 0;
@@ -53,8 +53,8 @@ size_t count_reads_of_var(const std::vector<Expr>& index, int64_t var) {
   }));
 }
 
-/// Extents of `shape` that are not 1, aligned at the last dimension with a shape of rank `rank`:
-/// dimension of that shape -> extent.
+/// Aligns `shape` with a shape of rank `rank`, as in broadcasting. Returns a map from dimension to
+/// extent, without dimensions of extent 1.
 std::map<size_t, Dim> broadcast_dims(const Shape& shape, size_t rank) {
   std::map<size_t, Dim> dims;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -71,7 +71,7 @@ class Folder {
   }
 
   bool run() {
-    std::map<const ir::Op*, Chain> chains;  // by the last op
+    std::map<const ir::Op*, Chain> chains;  // last op of the chain -> chain
     for (const auto& op : graph_.ops) {
       if (const auto chain = chain_from(*op)) chains.emplace(chain->ops.back().op, *chain);
     }
@@ -82,7 +82,8 @@ class Folder {
   }
 
  private:
-  /// The axes of a sum of products in which one factor is an element of a weight.
+  /// The ScaleAxes of `op`, if it is a sum of products in which one factor is an element of a
+  /// weight.
   std::vector<ScaleAxis> axes_of(const ir::Op& op) const {
     const auto* reduce = std::get_if<Reduce>(&*def_of(op).lower);
     if (reduce == nullptr || reduce->combine != Combine::sum || op.results.size() != 1) return {};
@@ -93,7 +94,8 @@ class Folder {
     for (size_t factor = 0; factor < 2; ++factor) {
       const Expr& read = body.args()[factor];
       if (read.op() != ScalarOp::read || read.node().guarded) continue;
-      // For example, a sum of squares reads its operand twice. Both factors may be the same node.
+      // Skips a weight that is read twice, as in a sum of squares, even if both factors are the
+      // same node.
       if (count_reads(body, read.node().ivalue) != 1 ||
           body.args()[0].get() == body.args()[1].get())
         continue;
@@ -112,7 +114,8 @@ class Folder {
     return axes;
   }
 
-  /// `op` as an op that scales or shifts the result of `before` by a weight.
+  /// Returns `op` as a ScaleOrShift, or nullopt if it does not scale or shift the result of
+  /// `before` by a weight.
   std::optional<ScaleOrShift> scale_or_shift(const ir::Op& op, const ir::Op& before) const {
     if (!std::holds_alternative<Map>(*def_of(op).lower) || op.operands.size() != 2) return {};
     const Lowered lowered = lower_op(op);
@@ -191,7 +194,7 @@ Pass fold_scale_axis_pass() {
   return {.name = "fold_scale_axis",
           .doc = "Folds scales and shifts of channels, such as batch norm's, into weights.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_fold_scale_axis};
 }
 

@@ -35,7 +35,7 @@ Pass freeze_states_pass() {
               "Removes the stores to frozen states, and replaces ops that read them by their "
               "inference forms.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_freeze_states};
 }
 

@@ -11,7 +11,7 @@ namespace {
 void clone_constants(ir::Graph& graph) {
   std::set<Value> taken;
   const size_t recorded = graph.ops.size();
-  // For each clone, the position of its reader. Each clone is moved to just before its reader.
+  // Position of each clone's reader. A clone is moved to just before its reader.
   std::vector<size_t> readers;
   for (size_t i = 0; i < recorded; ++i) {
     ir::Op* reader = graph.ops[i].get();
@@ -52,7 +52,7 @@ Pass fuse_pass() {
   return {.name = "fuse",
           .doc = "Groups maps and reductions. Each group becomes one kernel.",
           .needs = {"typed"},
-          .gives = {"grouped"},
+          .provides = {"grouped"},
           .run = run_fuse};
 }
 

@@ -15,11 +15,10 @@ namespace {
 // Costs are in scalar operations.
 constexpr double kOpsPerByte = 1.5;   // cost of reading or writing a byte of memory
 constexpr double kLaunchCost = 20e3;  // cost of starting a kernel and waiting for its threads
-// Cost factor of the serial code after the loops, which one thread runs.
+// Slowdown of the code after the loops, because only one thread runs it.
 constexpr double kSerialSlowdown = 32;
 constexpr double kTranscendentalCost = 12;  // cost of exp and similar functions
-// A contraction has more than this number of result elements, each a sum of more than this number
-// of products.
+// Number of result elements, and of products per element, that a contraction must exceed.
 constexpr int64_t kMinContractionTerms = 8;
 // Maximum size in bytes of a result that may be fused horizontally.
 constexpr double kSmallBytes = 1 << 20;
@@ -75,17 +74,17 @@ bool is_update(const ir::Op& op) { return op.role == ir::Role::optimize; }
 /// once per result. This limits the size of groups: values of large groups have long live ranges,
 /// and the model has no term for memory use.
 double kernel_cost(const Group& group, int64_t batch, bool in_scan) {
-  const bool shared = in_scan || std::ranges::all_of(group.sinks, [](const GroupSink& s) {
+  const bool shared = in_scan || std::ranges::all_of(group.roots, [](const FusionRoot& s) {
                         return is_update(*s.op);
                       });
   using Loop = std::tuple<std::vector<int64_t>, std::vector<int64_t>, bool>;
   std::map<Loop, Nodes> computed;
   double cost = kLaunchCost;
-  for (const GroupSink& sink : group.sinks) {
-    const double n = points(group, sink.out, batch) * points(group, sink.reduce, batch);
+  for (const FusionRoot& root : group.roots) {
+    const double n = points(group, root.out, batch) * points(group, root.reduce, batch);
     Nodes own;
-    Nodes& known = shared ? computed[{sink.out, sink.reduce, sink.finish}] : own;
-    cost += n * operations(sink.body, known) * (sink.finish ? kSerialSlowdown : 1);
+    Nodes& known = shared ? computed[{root.out, root.reduce, root.finish}] : own;
+    cost += n * operations(root.body, known) * (root.finish ? kSerialSlowdown : 1);
   }
   for (const Value& v : group.inputs) cost += bytes(v, batch) * kOpsPerByte;
   for (const Value& v : group.outputs) cost += bytes(v, batch) * kOpsPerByte;
@@ -202,8 +201,8 @@ bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) cons
   });
 }
 
-/// Whether the merged group stays within the limits on ops and results, and does not fuse a
-/// contraction with ops that are not its epilogue.
+/// Whether the merged group stays within the limits on ops and results. False if the merge would
+/// fuse a contraction with ops that are not its epilogue.
 bool Fusion::is_within_limits(const FusionGroup& a, const FusionGroup& b, bool horizontal) const {
   return a.ops.size() + b.ops.size() <= (horizontal ? kMaxOps : kMaxOpsInLoops) &&
          (!horizontal || a.outputs.size() + b.outputs.size() <= kMaxHorizontalOutputs) &&
@@ -338,8 +337,8 @@ bool Fusion::is_in_parameter_group(const ir::Op& op) const {
 }
 
 /// Horizontal fusion: merges groups with small results whose ops satisfy `is_candidate`, so that
-/// one kernel launch computes them. To avoid keeping a large value alive for longer, merges two
-/// groups only if both read only small values, or if one of them reads only sources.
+/// one kernel launch computes them. Merges two groups only if both read only small values, or if
+/// one of them reads only sources. Otherwise, a large value might stay alive for longer.
 void Fusion::fuse_horizontally(const std::function<bool(const ir::Op&)>& is_candidate) {
   struct Launch {
     FusionGroup* group;

@@ -59,8 +59,8 @@ class Fusion {
   void raise_reader_levels(FusionGroup* group) const;
   bool mixes_contractions(const FusionGroup& a, const FusionGroup& b) const;
   struct KernelEstimate {
-    bool valid = false;  ///< whether the group can be one kernel
-    size_t parts = 0;    ///< number of GroupParts, the parts of a group that share no loops
+    bool valid = false;  ///< whether one kernel can be generated for the group
+    size_t parts = 0;    ///< number of GroupParts, which share no loops with each other
     double cost = 0;     ///< estimated cost, in scalar operations
   };
   const KernelEstimate& estimate_of(const FusionGroup& group) const;

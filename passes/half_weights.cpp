@@ -88,7 +88,7 @@ Pass half_weights_pass() {
   return {.name = "half_weights",
           .doc = "Mixed precision O2: keeps half-precision weights beside the f32 master weights.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_half_weights};
 }
 

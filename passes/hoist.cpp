@@ -18,14 +18,14 @@ namespace {
 /// kinds.
 enum class Dependence : uint8_t {
   none,
-  captures,  ///< the value is the same in all steps
-  elements,  ///< elements of sequences, and captures
+  captures,  ///< constants and captures: the value is the same in all steps
+  elements,  ///< as `captures`, and elements of sequences
   carries,
 };
 
-/// Moves ops from the body of one scan to the outer graph: ops that depend only on captures, and
-/// contractions that do not depend on carries. A moved contraction runs once, on the elements of
-/// all steps.
+/// Hoists ops from the body of one scan to the outer graph. Moves ops that depend only on captures,
+/// and contractions that do not depend on carries. A moved contraction runs once, on the elements
+/// of all steps.
 class Hoister {
  public:
   Hoister(ir::Op& scan, int64_t batch)
@@ -59,7 +59,7 @@ class Hoister {
       for (Value& v : op->operands) v = inside(v);
     }
     for (ir::Output& o : parts_.body->outputs) o.value = inside(o.value);
-    set_arguments(scan_, arguments_);
+    set_operands(scan_, arguments_);
   }
 
  private:
@@ -80,8 +80,8 @@ class Hoister {
     return movable;
   }
 
-  /// Whether row i of the result of `op` depends only on captures, constants and row i of the other
-  /// operands. The other operands must be sequence elements or results of the ops `of_rows`.
+  /// Whether row i of the result of `op` depends only on captures, constants, and row i of sequence
+  /// elements and of results of the ops `of_rows`.
   bool computes_rows(const ir::Op& op, const std::set<const ir::Op*>& of_rows) const {
     std::vector<bool> has_rows;
     for (const Value& v : op.operands) {
@@ -89,10 +89,10 @@ class Hoister {
       const bool known = argument_ops_.contains(v.op()) || of_rows.contains(v.op());
       if (has_rows.back() && !known) return false;
     }
-    return maps_rows(op, has_rows);
+    return is_rowwise(op, has_rows);
   }
 
-  /// Records `op` in the outer graph. Returns false if the op cannot be recorded there.
+  /// Records `op` in the outer graph. Returns false if this is not possible.
   bool record_outside(const ir::Op& op) {
     const bool of_elements = dependence_.at(&op) == Dependence::elements;
     Values operands;
@@ -146,7 +146,8 @@ class Hoister {
   int64_t batch_;
   std::set<const ir::Op*> argument_ops_;
   std::map<const ir::Op*, Dependence> dependence_;
-  /// Value of the body -> value of the outer graph: a capture or a whole sequence.
+  /// Value of the body -> value of the outer graph. If the value of the body differs
+  /// between steps, the value of the outer graph is the sequence of the values of all steps.
   std::map<Value, Value> outside_;
   std::map<Value, Value> inside_;  ///< moved value -> argument
 };
@@ -209,7 +210,7 @@ Pass hoist_pass() {
               "Moves ops out of scans that give the same in each step, and contractions that do "
               "not depend on carries.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_hoist};
 }
 

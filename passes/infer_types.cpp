@@ -36,7 +36,7 @@ Pass infer_types_pass() {
   return {.name = "infer_types",
           .doc = "Infers dtype and shape of every result from the types of the sources.",
           .needs = {},
-          .gives = {"typed"},
+          .provides = {"typed"},
           .run = run_infer_types};
 }
 

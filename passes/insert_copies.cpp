@@ -68,8 +68,8 @@ Value overwritten_operand(Value v) {
   return {};
 }
 
-/// Whether `store` updates its variable in place: the op that computes the stored value must
-/// overwrite the variable's memory.
+/// Whether the op that computes the stored value must overwrite the memory of the variable that
+/// `store` writes.
 bool stores_in_place(const ir::Op& store) {
   const Value old = overwritten_operand(store.operands[0]);
   return old && is_variable(*old.op()) && old.op()->symbol == store.symbol;
@@ -89,8 +89,8 @@ bool copy_overwritten_operands(ir::Graph& graph) {
   });
 }
 
-/// Copies values that occur several times among the outputs of a scan's body. Each output needs its
-/// own memory: the memory of a carry or of an element of a sequence.
+/// Copies values that occur several times among the outputs of a scan's body, because each output
+/// is written to its own memory.
 bool separate_outputs(ir::Graph& body) {
   std::set<Value> roots;
   bool changed = false;
@@ -136,7 +136,7 @@ Pass insert_copies_pass() {
               "Copies what an output, a store, a collective or an op that runs in place must not "
               "alias or overwrite.",
           .needs = {"primitive"},
-          .gives = {},
+          .provides = {},
           .run = run_insert_copies};
 }
 

@@ -39,7 +39,7 @@ Pass keep_gradients_pass() {
   return {.name = "keep_gradients",
           .doc = "Stores the gradients of parameters with the attribute keep_gradient in states.",
           .needs = {"gradients"},
-          .gives = {},
+          .provides = {},
           .run = run_keep_gradients};
 }
 

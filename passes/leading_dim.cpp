@@ -42,7 +42,7 @@ bool indexes_rows_only(const Expr& body, int64_t var, const std::vector<bool>& h
 
 }  // namespace
 
-bool maps_rows(const ir::Op& op, const std::vector<bool>& has_rows) {
+bool is_rowwise(const ir::Op& op, const std::vector<bool>& has_rows) {
   if (!is_lowered(op) || op.results[0].type.shape.empty()) return false;
   const Dim rows = op.results[0].type.shape[0];
   for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -51,7 +51,7 @@ bool maps_rows(const ir::Op& op, const std::vector<bool>& has_rows) {
   return indexes_rows_only(lower_op(op).bodies[0], 0, has_rows);
 }
 
-bool sums_rows(const ir::Op& op) {
+bool reduces_rows(const ir::Op& op) {
   if (!is_lowered(op) || !std::holds_alternative<Reduce>(*def_of(op).lower)) return false;
   const Lowered lowered = lower_op(op);
   if (lowered.combine != Combine::sum) return false;

@@ -10,12 +10,12 @@ namespace fluid {
 /// and on the unmarked operands. A row is an element along the leading dimension. If the rows of
 /// several steps are concatenated, such an op computes the results of all steps at once. Examples
 /// are an elementwise op and a matmul whose left operand has rows.
-bool maps_rows(const ir::Op& op, const std::vector<bool>& has_rows);
+bool is_rowwise(const ir::Op& op, const std::vector<bool>& has_rows);
 
 /// Whether `op` sums over dimension 0 of every operand. The op then maps the concatenated rows of
 /// several steps to the sum of the results of the steps. Examples are the gradients of a weight
 /// matrix (a matmul that sums over the batch) and of a bias.
-bool sums_rows(const ir::Op& op);
+bool reduces_rows(const ir::Op& op);
 
 /// Reshapes [T, N, ...] to [T * N, ...]: concatenates the rows of all T elements of a sequence.
 Value concatenated_rows(Value sequence, const Loc& loc);

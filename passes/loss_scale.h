@@ -6,12 +6,15 @@
 
 namespace fluid {
 
-// Names of the states of dynamic loss scaling: the loss scale, the number of steps with finite
-// gradients since the loss scale last changed, and the number of skipped steps. A skipped step
-// updates these states too.
-inline constexpr std::string_view kLossScale = "loss_scale";             ///< state, f32[]
-inline constexpr std::string_view kGoodSteps = "loss_scale.good_steps";  ///< state, i64[]
-inline constexpr std::string_view kSkippedSteps = "loss_scale.skipped";  ///< state, i64[]
+// Names of the states of dynamic loss scaling. A skipped step updates these states too.
+
+/// Name of the state, f32[], that holds the loss scale.
+inline constexpr std::string_view kLossScale = "loss_scale";
+/// Name of the state, i64[], that counts the steps with finite gradients since the loss scale last
+/// changed.
+inline constexpr std::string_view kGoodSteps = "loss_scale.good_steps";
+/// Name of the state, i64[], that counts the skipped steps.
+inline constexpr std::string_view kSkippedSteps = "loss_scale.skipped";
 
 /// Returns the scalar state `name` of the graph. Declares the state, with initial value `initial`,
 /// if it does not exist.

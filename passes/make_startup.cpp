@@ -56,7 +56,7 @@ Pass make_startup_pass() {
   return {.name = "make_startup",
           .doc = "Replaces the program by the startup program, which initialises the variables.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_make_startup};
 }
 

@@ -48,7 +48,7 @@ Pass mark_error_sync_pass() {
   return {.name = "mark_error_sync",
           .doc = "Marks the collective before which ranks exchange their error words.",
           .needs = {"reduced"},
-          .gives = {},
+          .provides = {},
           .run = run_mark_error_sync};
 }
 

@@ -278,7 +278,7 @@ bool may_reject_data(const ir::Op& op) {
          });
 }
 
-std::set<Value> unchecked_results(const ir::Graph& final_graph) {
+std::set<Value> results_before_error_sync(const ir::Graph& final_graph) {
   std::set<Value> results;
   const auto& ops = final_graph.ops;
   const std::optional<size_t> before_sync = collectives_before_error_sync(final_graph);
@@ -308,11 +308,11 @@ std::set<Value> unchecked_results(const ir::Graph& final_graph) {
   }
   const Group group = analyze_fused_body(*checking);
   const bool finish_checks = std::ranges::any_of(
-      group.sinks, [](const GroupSink& s) { return s.finish && reads_checked(s.body); });
-  for (const GroupSink& sink : group.sinks) {
-    for (const int r : sink.outputs) {
+      group.roots, [](const FusionRoot& s) { return s.finish && reads_checked(s.body); });
+  for (const FusionRoot& root : group.roots) {
+    for (const int r : root.outputs) {
       const bool stored = r >= 0;  // -1: the kernel does not store the result of this reduction
-      if (stored && (finish_checks || !sink.finish)) results.insert((*last)->result(r));
+      if (stored && (finish_checks || !root.finish)) results.insert((*last)->result(r));
     }
   }
   return results;

@@ -38,14 +38,13 @@ enum class RangeCategory : uint8_t {
 };
 std::string_view name_of(RangeCategory category);
 
-/// A byte range of the arena for a value or for the workspace of an op, and the live range of this
-/// value or workspace.
+/// A byte range of the arena that holds a value or the workspace of an op, and its live range.
 struct Range {
   Region region = Region::transient;
   RangeCategory category = RangeCategory::activation;
   int64_t offset = 0;  ///< bytes from the start of the region; a multiple of kAlign
   int64_t bytes = 0;
-  /// Position of the first op that uses the range; -1: an op of an earlier micro-batch.
+  /// Position of the first op that uses the range; -1: an earlier micro-batch writes the range.
   int first = 0;
   /// Position of the last op that uses the range. A range outside of Region::transient is live for
   /// the whole step.
@@ -61,7 +60,8 @@ struct Range {
 /// place variables elsewhere and to share them between programs.
 struct MemoryPlan {
   std::map<Value, Range> values;
-  /// Workspaces of fused ops and library kernels. The workspace of a `carry` op is its destination.
+  /// Workspaces of fused ops and library kernels. For a `carry` op: the range to which the op
+  /// copies its operand.
   std::map<const ir::Op*, Range> workspaces;
   int64_t state = 0;  ///< size of each region in bytes; feeds and outputs: size of one slot
   int64_t feeds = 0;
@@ -101,7 +101,7 @@ bool may_reject_data(const ir::Op& op);
 /// Results that are written while the step's data may still be rejected. This is the case before
 /// the last data check or, with several processes, before the ranks exchange their error words.
 /// Such a result must not alias a variable, because a rejected step leaves variables unchanged.
-std::set<Value> unchecked_results(const ir::Graph& final_graph);
+std::set<Value> results_before_error_sync(const ir::Graph& final_graph);
 
 /// Cache of in-place pairs: for each op, the (result, operand) pairs that may share memory. Fused
 /// ops with equal bodies are analysed once. Ops must outlive this object and must not change.
@@ -113,7 +113,7 @@ class InPlacePairs {
   const std::vector<InPlace>* pairs_of_body(const ir::Graph& body);
 
   std::unordered_map<const ir::Op*, const std::vector<InPlace>*> pairs_by_op_;
-  /// Pairs of library kernels and collectives, which have no generated body.
+  /// Pairs of ops without a generated body, such as library kernels and collectives.
   std::unordered_map<const ir::Op*, std::vector<InPlace>> other_pairs_;
   OpKinds kinds_;
   std::unordered_map<GroupKey, std::vector<InPlace>, GroupKeyHash> pairs_by_body_;

@@ -109,7 +109,7 @@ double placements_to_try(size_t buffers) {
 }
 
 /// Local search over orders of placement that begin with the large buffers. Each try moves a random
-/// large buffer to another position among the large buffers and keeps the new order if the total
+/// large buffer to another position among the large buffers. The new order is kept if the total
 /// size does not grow. Stops when the total size reaches `bound`, or after placements_to_try()
 /// tries.
 Placement improved(const Placement& start, int64_t bound) {

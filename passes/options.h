@@ -36,8 +36,8 @@ struct LossScale {
   double growth = 2;
   double backoff = 0.5;  ///< factor applied to the scale after a step with non-finite gradients
   int64_t interval = 2000;
-  double floor = 1;           ///< minimum of the scale
-  double ceiling = 16777216;  ///< maximum of the scale
+  double floor = 1;           ///< minimum loss scale
+  double ceiling = 16777216;  ///< maximum loss scale
   bool dynamic = true;        ///< false: the scale stays at `initial`
 };
 
@@ -64,9 +64,9 @@ struct AmpOptions {
 
 /// How gradients are grouped into buckets for collectives. The default sizes are PyTorch DDP's.
 struct Buckets {
-  /// Size of the first bucket: small, so that its collective starts early.
+  /// Size in bytes of the first bucket: small, so that its collective starts early.
   int64_t first_bytes = int64_t{1} << 20;
-  /// Size of the other buckets.
+  /// Size in bytes of each bucket after the first.
   int64_t bytes = int64_t{25} << 20;
   /// Dtype of the collectives, f16 or bf16; nullopt: the dtype of the gradients.
   std::optional<DType> dtype = {};
@@ -78,7 +78,7 @@ struct Options {
   Mode mode = Mode::train;
   std::string recipe = {};        ///< name of the recipe to train; empty: the only recipe
   int64_t batch = 1;              ///< samples per step; > 0
-  int64_t length = 1;             ///< sequence length (kLength); > 0; may be unused
+  int64_t sequence_length = 1;    ///< the value of kLength; > 0; may be unused
   std::optional<DType> dtype;     ///< f64: all float tensors become f64; nullopt: no conversion
   std::optional<AmpOptions> amp;  ///< automatic mixed precision; nullopt: off
   MicroBatchKind micro_batch = MicroBatchKind::whole;
@@ -88,11 +88,11 @@ struct Options {
   /// Number of samples of the global batch; 0: `batch` times `world`. Affects only programs with
   /// sparse parameters, whose gradients hold the rows of the whole global batch.
   int64_t global_batch = 0;
-  int64_t world = 1;               ///< number of processes that train together
+  int64_t world = 1;               ///< number of data-parallel processes
   bool force_collectives = false;  ///< whether to run collectives even if `world` is 1
   bool uses_collectives() const { return world > 1 || force_collectives; }
   int64_t global_samples() const { return global_batch > 0 ? global_batch : batch * world; }
-  /// Whether the program computes the gradients of a micro-batch or a shard only.
+  /// Whether the program processes only a micro-batch or a shard, not the whole batch.
   bool processes_part() const { return micro_batch != MicroBatchKind::whole || uses_collectives(); }
   /// Rank of this process. Affects the compiled program only if `shard_optimizer` is true.
   int64_t rank = 0;

@@ -7,8 +7,8 @@ namespace fluid {
 namespace {
 
 /// Whether the group is a single op that stays in the main graph. The ops of a group are dead if
-/// neither is_kept() nor is_generated() holds.
-bool is_kept(const FusionGroup& group) {
+/// neither stays_in_main_graph() nor is_generated() holds.
+bool stays_in_main_graph(const FusionGroup& group) {
   return !group.ops.empty() &&
          (!group.fusible || (group.ops.size() == 1 &&
                              std::holds_alternative<Alias>(*def_of(*group.ops.front()).lower)));
@@ -26,7 +26,7 @@ bool run_outline(ir::Program& program, const Options&, const Target&) {
         replace_all_uses(main, uses, group.outputs[i], fused->result(static_cast<int>(i)));
       }
       order.push_back(fused);
-    } else if (is_kept(group)) {
+    } else if (stays_in_main_graph(group)) {
       order.push_back(group.ops.front());
     }
   }
@@ -46,7 +46,7 @@ Pass outline_pass() {
   return {.name = "outline",
           .doc = "Moves each group into the body graph of a `fused` op.",
           .needs = {"grouped"},
-          .gives = {"fused"},
+          .provides = {"fused"},
           .run = run_outline};
 }
 

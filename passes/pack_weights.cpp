@@ -41,8 +41,9 @@ class Packer {
     return known != weights_.end() && known->second;
   }
 
-  /// The fastest library kernel for `op` as it is but for the layouts of its weights, if it is
-  /// faster than generated code and needs a weight in another layout.
+  /// Returns the fastest library kernel whose layouts differ from those of `op` at most in the
+  /// weights. Returns nullopt if the kernel needs no weight in another layout, or is not faster
+  /// than generated code.
   std::optional<KernelCandidate> packing_kernel(const ir::Op& op) const {
     if (def_of(op).kernels->empty() || op.results.size() != 1) return std::nullopt;
     if (std::ranges::none_of(op.operands, [&](Value v) { return is_weight(v); })) return {};
@@ -57,8 +58,8 @@ class Packer {
     return std::nullopt;
   }
 
-  /// Whether the layouts that the kernel requires are those of `op`, except for layouts of weights
-  /// that add no padding.
+  /// Whether the layouts that the kernel requires differ from those of `op` only for weights.
+  /// Weights must not need padding in the required layouts.
   bool accepts(const KernelCandidate& kernel, const ir::Op& op) const {
     if (kernel.results.at(0) != op.results[0].type.layout) return false;
     for (size_t i = 0; i < kernel.operands.size(); ++i) {
@@ -72,7 +73,8 @@ class Packer {
     return true;
   }
 
-  /// A copy of `weight` in `layout`. Ops that read the same weight in the same layout share it.
+  /// A copy of `weight` in `layout`. Ops that read the same weight in the same layout share the
+  /// copy.
   Value packed(Value weight, const std::optional<Layout>& layout) {
     Value& copy = packed_[{weight, layout ? layout->str() : ""}];
     if (!copy) {
@@ -99,7 +101,7 @@ Pass pack_weights_pass() {
   return {.name = "pack_weights",
           .doc = "Copies weights into the layouts in which library kernels read them.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_pack_weights};
 }
 

@@ -16,9 +16,9 @@ struct Pass {
   std::string doc;   ///< description in one sentence
   /// Properties that the program must have before the pass, such as "typed".
   std::vector<std::string> needs;
-  std::vector<std::string> gives;  ///< properties that the program has after the pass
-  bool (*run)(ir::Program&, const Options&,
-              const Target&);  ///< returns whether the program changed
+  std::vector<std::string> provides;  ///< properties that the program has after the pass
+  /// Rewrites the program. Returns whether the program changed.
+  bool (*run)(ir::Program&, const Options&, const Target&);
 };
 
 /// All passes of the compiler, to be looked up by Pass::name.
@@ -42,8 +42,8 @@ struct PassReport {
   std::string dump;      ///< line_diff() of the program before and after the pass, if requested
 };
 
-/// Error message if a pass needs a property that no earlier pass gives, else "". The message names
-/// a pass that gives the property.
+/// Error message if a pass needs a property that no earlier pass provides, else "". The message
+/// names a pass that provides the property.
 std::string order_error(const std::vector<Pass>& passes);
 
 /// Runs and times `passes`, in order. Throws if order_error() is not empty. Verifies the program

@@ -49,12 +49,12 @@ std::string order_error(const std::vector<Pass>& passes) {
   for (const Pass& pass : passes) {
     for (const std::string& need : pass.needs) {
       if (facts.contains(need)) continue;
-      const auto giver = std::ranges::find_if(
-          all_passes(), [&](const Pass& p) { return std::ranges::count(p.gives, need) > 0; });
-      check(giver != all_passes().end(), [&] { return "no pass gives '" + need + "'"; });
-      return "pass " + pass.name + " needs '" + need + "': run " + giver->name + " before it";
+      const auto provider = std::ranges::find_if(
+          all_passes(), [&](const Pass& p) { return std::ranges::count(p.provides, need) > 0; });
+      check(provider != all_passes().end(), [&] { return "no pass provides '" + need + "'"; });
+      return "pass " + pass.name + " needs '" + need + "': run " + provider->name + " before it";
     }
-    facts.insert(pass.gives.begin(), pass.gives.end());
+    facts.insert(pass.provides.begin(), pass.provides.end());
   }
   return "";
 }

@@ -26,9 +26,9 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
   if (options.sync_bn && options.uses_collectives()) p.push_back(sync_batch_stats_pass());
   if (options.scale_partial_loss)
     p.push_back(scale_partial_loss_pass());  // before append_backward: scales the terms of the loss
-  // After scale_partial_loss, whose analysis loses the batch dimension when hoist concatenates the
-  // rows of all steps. Before append_backward, so that the gradients of hoisted ops are outside of
-  // the loop, too.
+  // After scale_partial_loss, which cannot find the batch dimension in rows that hoist
+  // concatenates. Before append_backward, so that the gradients of hoisted ops are outside of the
+  // loop, too.
   p.push_back(hoist_pass());
   p.push_back(append_backward_pass());
   if (options.amp) p.push_back(scale_loss_pass());
@@ -43,7 +43,7 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
     p.push_back(coalesce_gradients_pass());  // after all_reduce: coalesces the rows of all ranks
   if (options.amp)
     p.push_back(unscale_gradients_pass());  // after all_reduce: unscales the sums over ranks
-  p.push_back(keep_gradients_pass());       // after unscale_gradients, before clip_gradients
+  p.push_back(keep_gradients_pass());       // stores gradients after unscaling, before clipping
   if (options.check_finite) p.push_back(skip_nonfinite_pass());  // no effect with loss scaling
   p.push_back(clip_gradients_pass());    // after unscale_gradients: clips unscaled gradients
   p.push_back(expand_optimizer_pass());  // after all passes that change gradients
@@ -75,7 +75,8 @@ void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
   if (predicts) {
     if (options.libraries)
       p.push_back(pack_weights_pass());  // after assign_layouts: depends on the images' layouts
-    // After dce, which erases graphs without references, and pack_weights, whose copies it moves.
+    // After dce, which would erase the graph of weights, because no op refers to it. After
+    // pack_weights, because precompute_weights also moves the packed copies.
     p.push_back(precompute_weights_pass());
   }
   if (options.libraries) p.push_back(choose_kernels_pass());

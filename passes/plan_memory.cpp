@@ -15,7 +15,10 @@ namespace {
 class Planner {
  public:
   Planner(const ir::Graph& graph, const Options& options, const Target& target)
-      : graph_(graph), options_(options), target_(target), unchecked_(unchecked_results(graph)) {
+      : graph_(graph),
+        options_(options),
+        target_(target),
+        results_before_error_sync_(results_before_error_sync(graph)) {
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       position_[graph.ops[i].get()] = static_cast<int>(i);
       for (Value v : graph.ops[i]->operands) readers_[root_of(v)].push_back(graph.ops[i].get());
@@ -88,8 +91,8 @@ class Planner {
     }
   }
 
-  /// Range of the value that `op` reads or writes. `op` must be a `carried` or `carry` op, whose
-  /// attribute `offset` is the offset of the range.
+  /// Range of a carried value. Reads the offset of the range from attribute `offset` of `op`, a
+  /// `carried` or `carry` op.
   static Range carried_range(const ir::Op& op, int64_t bytes) {
     return make_range(Region::transient, op.attrs.get<int64_t>("offset"), bytes);
   }
@@ -126,8 +129,8 @@ class Planner {
       if (!is_store(*op)) continue;
       const Range& range = range_of_variable(*op);
       const Value root = root_of(op->operands[0]);
-      const bool checked =
-          is_carry(*op) || (!unchecked_.contains(root) && may_write_variables(*root.op()));
+      const bool checked = is_carry(*op) || (!results_before_error_sync_.contains(root) &&
+                                             may_write_variables(*root.op()));
       const bool in_place =
           checked && !plan_.values.contains(root) && may_overwrite(root, op->symbol);
       if (in_place) plan_.values[root] = range;
@@ -212,7 +215,7 @@ class Planner {
   }
 
   /// The carried values that the operands of `collective` may overwrite in place, one per operand.
-  /// Empty unless the carried values are at the offsets of the tensors in the bucket.
+  /// Empty unless each operand has such a value, and the values are contiguous in bucket order.
   Values carried_sums_of(const ir::Op& collective) const {
     Values sums;
     int64_t offset = 0;
@@ -328,7 +331,8 @@ class Planner {
   MemoryPlan plan_;
   std::map<const ir::Op*, int> position_;
   std::map<Value, std::vector<const ir::Op*>> readers_;
-  std::set<Value> unchecked_;  ///< results that must not alias a variable, see unchecked_results()
+  /// Results that must not alias a variable, see results_before_error_sync().
+  std::set<Value> results_before_error_sync_;
   std::map<std::string, Value> variables_;
   std::map<std::string, Range> written_;
   std::vector<Buffer> buffers_;
@@ -374,7 +378,7 @@ Pass plan_memory_pass() {
   return {.name = "plan_memory",
           .doc = "Assigns every value its offset in the arena.",
           .needs = {"scheduled"},
-          .gives = {"planned"},
+          .provides = {"planned"},
           .run = run_plan_memory};
 }
 

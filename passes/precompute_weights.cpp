@@ -23,7 +23,8 @@ namespace {
 constexpr std::string_view kSuffix = ".precomputed";
 constexpr std::string_view kGraph = "precompute_weights";
 
-/// Hashes of the functions that ops compute from variables. Equal in every program and process.
+/// Hashes of the functions that ops compute from variables. Equal functions have equal hashes in
+/// all programs and processes.
 class FunctionHashes {
  public:
   uint64_t of(const ir::Op& op) {
@@ -32,7 +33,7 @@ class FunctionHashes {
     std::string text = op.name + '\n' + op.symbol + '\n';
     for (const Value& v : op.operands)
       text += std::to_string(of(*v.op())) + '.' + std::to_string(v.index()) + ',';
-    // The initialiser of a variable does not matter.
+    // Excludes the attributes of variables: an initialiser does not change the function.
     if (!is_variable(op)) {
       for (const auto& [name, attr] : op.attrs) text += name + '=' + ir::print(attr) + ',';
     }
@@ -78,8 +79,8 @@ class Precomputer {
   }
 
  private:
-  /// Whether a stored result takes no more memory than what it is computed from, so that reading it
-  /// is no slower than computing it. Other ops, such as broadcasts, stay with their readers.
+  /// Whether the result of the op should be precomputed. The result must depend on a weight, and
+  /// must not be larger than the operands, so that loading it is no slower than computing it.
   bool is_worth_moving(const ir::Op& op) {
     const auto known = weights_.find(&op);
     if (known == weights_.end() || !known->second || is_variable(op) || op.results.size() != 1)
@@ -94,7 +95,7 @@ class Precomputer {
     return op.results[0].type.bytes_at(1) <= read;
   }
 
-  /// Whether the op is movable and not a view of a variable.
+  /// Whether the op is in movable_ and not a view of a variable.
   bool computes(const ir::Op& op) const {
     if (!movable_.contains(&op)) return false;
     if (!std::holds_alternative<Alias>(*def_of(op).lower)) return true;
@@ -146,7 +147,7 @@ bool run_precompute_weights(ir::Program& program, const Options&, const Target&)
 
 bool is_precomputed_weight(std::string_view variable) { return variable.ends_with(kSuffix); }
 
-std::unique_ptr<ir::Program> take_weight_program(ir::Program& predict) {
+std::unique_ptr<ir::Program> extract_weight_program(ir::Program& predict) {
   const ir::Graph* graph = predict.find(kGraph);
   if (graph == nullptr) return nullptr;
   auto program = std::make_unique<ir::Program>(predict.name);
@@ -159,7 +160,7 @@ Pass precompute_weights_pass() {
   return {.name = "precompute_weights",
           .doc = "Moves what depends on variables alone to a graph that runs when they change.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_precompute_weights};
 }
 

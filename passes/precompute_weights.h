@@ -7,15 +7,16 @@
 
 namespace fluid {
 
-/// Whether `variable` is the name of a precomputed weight: a scratch state of a predict program,
-/// whose value is a function of parameters and states. Every program with the name computes the
-/// same function.
+/// Whether `variable` is the name of a precomputed weight. A precomputed weight is a scratch state
+/// of a predict program; its value is a function of parameters and states. The function is the same
+/// in all programs with a state of this name.
 bool is_precomputed_weight(std::string_view variable);
 
 /// Removes the graph of the precomputed weights from a predict program that has been through
-/// precompute_weights, and returns it as a program, or null if there is none. The program stores
-/// the weights. It must run before the first predict step, and again after a parameter or state
-/// changed. The caller must run the passes of startup_pipeline() on it.
-std::unique_ptr<ir::Program> take_weight_program(ir::Program& predict);
+/// precompute_weights. Returns the graph as a program that stores the weights, or null if there is
+/// no such graph. The caller must run the passes of startup_pipeline() on the returned program. The
+/// program must run before the first predict step, and again after each change of a parameter or
+/// state.
+std::unique_ptr<ir::Program> extract_weight_program(ir::Program& predict);
 
 }  // namespace fluid

@@ -29,9 +29,9 @@ Averages averages_of(const ir::Op& train) {
   return train.attrs.get_or("swa_start", int64_t{0}) != 0 ? Averages::swa : Averages::none;
 }
 
-bool keeps_averages(const ir::Graph& graph) {
+bool averages_parameters(const ir::Graph& graph) {
   return std::ranges::any_of(recipes_of(graph),
-                             [](const ir::Op* train) { return keeps_averages(*train); });
+                             [](const ir::Op* train) { return averages_parameters(*train); });
 }
 
 std::string average_name(const ir::Op& train, std::string_view parameter) {

@@ -21,9 +21,9 @@ inline constexpr std::string_view kLearningRate = "lr";
 /// Name of the state, i64[], that holds the number of updates. Skipped steps are not counted.
 inline constexpr std::string_view kUpdateCounter = "update";
 
-/// Name of the state, f64[], that holds the weight of this micro-batch or shard: its number of
-/// samples divided by the number of samples of the whole batch. With Options::scale_partial_loss,
-/// the executor sets the state before each step.
+/// Name of the state, f64[], that holds the weight of this micro-batch or shard. The weight is the
+/// number of its samples divided by the number of samples of the whole batch. With
+/// Options::scale_partial_loss, the executor sets the state before each step.
 inline constexpr std::string_view kPartialLossWeight = "part.weight";
 
 /// Name of the state, i64[], that holds the index of the first sample of this micro-batch or shard
@@ -35,12 +35,14 @@ inline constexpr std::string_view kPartFirst = "part.first";
 /// average, or with equal weights (SWA).
 enum class Averages { none, ema, swa };
 Averages averages_of(const ir::Op& train);
-inline bool keeps_averages(const ir::Op& train) { return averages_of(train) != Averages::none; }
-/// Whether a recipe of the program keeps averages.
-bool keeps_averages(const ir::Graph& graph);
+inline bool averages_parameters(const ir::Op& train) {
+  return averages_of(train) != Averages::none;
+}
+/// Whether a recipe of the program averages parameters.
+bool averages_parameters(const ir::Graph& graph);
 
-/// Returns the name of the state that holds the average of a parameter. The recipe `train` must
-/// keep averages.
+/// Returns the name of the state that holds the average of a parameter. `train` must be a recipe
+/// that averages parameters.
 std::string average_name(const ir::Op& train, std::string_view parameter);
 
 /// Whether a step with a non-finite loss is skipped. True with Options::check_finite, but not with
@@ -49,9 +51,9 @@ bool skips_on_nonfinite_loss(const Options& options);
 
 /// View of the `train` directive, an op that represents backward and the update until
 /// expand_optimizer replaces it. The passes between append_backward and expand_optimizer
-/// communicate through this op. Its operands are the loss, the seed of backward, a gradient for
-/// each name in attribute `parameters`, the row indices for each name in attribute `sparse` and,
-/// with attribute `predicated`, the step predicate.
+/// communicate through this op. The first operands are the loss and the seed of backward. Then come
+/// a gradient for each name in attribute `parameters`, and the row indices for each name in
+/// attribute `sparse`. With attribute `predicated`, the last operand is the step predicate.
 class Recipe {
  public:
   /// `directive` must have the operands that append_backward adds.
@@ -63,7 +65,8 @@ class Recipe {
   const std::vector<std::string>& parameters() const;
   /// The seed of backward: the gradient of the loss with respect to itself (1, or the loss scale).
   Value& backward_seed() const { return directive_.operands.at(1); }
-  /// Multiplies the seed by the scalar that `factor` records, cast to the dtype of the seed.
+  /// Multiplies the seed of backward by the scalar that `factor` records, cast to the dtype of the
+  /// seed.
   void scale_backward_seed(const std::function<Value()>& factor) const;
   /// The gradient of parameter parameters()[i].
   Value& gradient(size_t i) const { return directive_.operands.at(2 + i); }
@@ -72,9 +75,9 @@ class Recipe {
   /// parameter with a dense gradient.
   ///
   /// With Options::processes_part(), gradients have this form only after coalesce_gradients. Before
-  /// that pass, the row indices plus 1 are f64 [N] and the rows are [N, D], where N is the number
-  /// of rows that the global batch reads. Entries of other micro-batches and shards are 0, so the
-  /// sum over all of them is the gradient of the global batch.
+  /// that pass, the row indices plus 1 are f64 [N] and the rows are [N, D]. N is the number of rows
+  /// that the global batch reads. Entries of other micro-batches and shards are 0, so the sum over
+  /// all of them is the gradient of the global batch.
   Value rows(size_t i) const;
   /// Makes the gradients of the parameters `names` sparse. `rows` holds the row indices of each
   /// gradient.
@@ -101,9 +104,9 @@ class Recipe {
   /// This process's shard of parameter `i`.
   BucketShard own_shard(size_t i) const;
   int64_t bucket_index(size_t i) const;
-  /// `sums` are sums over gradient elements, such as squared norms. If the optimizer is sharded,
-  /// each rank has summed only over its shards, and the sums are all-reduced. Otherwise returns
-  /// `sums`.
+  /// Completes `sums`, which are sums over gradient elements, such as squared norms. If the
+  /// optimizer is sharded, each rank has summed only over its shards, and the sums are all-reduced.
+  /// Otherwise returns `sums`.
   Values all_reduce_sums(const Values& sums) const;
 
   /// A bool scalar: false if the step is skipped, that is, does not update the parameters. Null if

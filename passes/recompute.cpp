@@ -105,8 +105,8 @@ class Recompute {
 
   // ---- Choice of the ops that recompute a value
 
-  /// Whether the op may be recomputed in another kernel: it is cheap, and each operand is read
-  /// elementwise or is much smaller than the result.
+  /// Whether the op may be recomputed in another kernel. The op must be cheap. Each operand must be
+  /// read elementwise, or be much smaller than the result.
   bool is_recomputable(const ir::Op& op) const {
     if (is_alias(op)) return true;
     const OpDef& def = def_of(op);
@@ -172,9 +172,9 @@ class Recompute {
 
   // ---- Cost of recomputing
 
-  /// Indices of the kernels other than `from` that read `v`. Empty if `v` must stay stored. This is
-  /// the case if `v` is a graph output, if a Loops op or an op outside of generated kernels reads
-  /// `v`, or if a reader would recompute an element more than once.
+  /// Indices of the kernels other than `from` that read `v`. Empty if `v` must stay stored: if `v`
+  /// is a graph output, or if a reader cannot recompute each element of `v` exactly once. Examples
+  /// of such readers are contractions, Loops ops and ops outside of generated kernels.
   std::set<int> readers(Value v, int from) const {
     std::set<int> readers;
     const auto uses = uses_.find(v);
@@ -226,8 +226,9 @@ class Recompute {
            std::ranges::find(group(from).outputs, source) == group(from).outputs.end();
   }
 
-  /// Live ranges if `v` is recomputed and not stored. nullopt if memory use would grow: the peak
-  /// rises, and the values whose live ranges get longer are larger than `v` in total.
+  /// Live ranges if `v` is recomputed and not stored. nullopt if the peak memory would rise and the
+  /// values whose live ranges grow are larger than `v` in total. Also nullopt if `v` has no live
+  /// range.
   std::optional<LiveRanges> lives_without(Value v, const Chain& chain, int from, int last) const {
     if (!lives_.contains(v)) return std::nullopt;
     LiveRanges after = lives_;
@@ -265,7 +266,7 @@ class Recompute {
     return false;
   }
 
-  // ---- The rewrite
+  // ---- Rewrite of the kernels
 
   /// Kernel `from` without result `v` and without the ops that are needed only for `v`.
   FusionGroup without(Value v, const Chain& chain, int from) const {
@@ -324,9 +325,9 @@ class Recompute {
     }
   }
 
-  /// Whether kernel `rest` still contains a comparison of the chain that reads a half-precision
-  /// value before the value is rounded. The copies of the comparison read the rounded value, so
-  /// their result could differ.
+  /// Whether a comparison in `chain` remains in kernel `rest` and reads a half-precision value that
+  /// `rest` computes. The kernel reads the value before rounding, but the copies of the comparison
+  /// read the rounded value, so their results could differ.
   static bool sees_another_rounding(const Chain& chain, const FusionGroup& rest) {
     const std::set<const ir::Op*> inside(rest.ops.begin(), rest.ops.end());
     return std::ranges::any_of(chain.ops, [&](const ir::Op* op) {
@@ -371,7 +372,7 @@ Pass recompute_pass() {
   return {.name = "recompute",
           .doc = "Recomputes cheap values in the kernels that read them instead of storing them.",
           .needs = {"grouped"},
-          .gives = {},
+          .provides = {},
           .run = run_recompute};
 }
 

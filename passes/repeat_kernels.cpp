@@ -102,7 +102,7 @@ class RepeatKernels {
     return {inputs.begin(), inputs.end()};
   }
 
-  /// Whether `v` still has its value when group `at` runs.
+  /// Whether no op overwrites `v` before group `at` runs.
   bool is_readable(Value v, int at) const {
     const ir::Op& root = *root_of(v).op();
     if (!is_variable(root)) return is_never_overwritten(v, uses_);
@@ -112,8 +112,8 @@ class RepeatKernels {
     });
   }
 
-  /// Peak memory in bytes if `v` is recomputed from `inputs` before group `late`, and the first
-  /// result is freed after group `last_early`.
+  /// Peak memory in bytes if `v` is freed after group `last_early` and recomputed from `inputs`
+  /// before group `late`.
   int64_t peak_with(Value v, const Values& inputs, int last_early, int late) const {
     LiveRanges lives = lives_;
     lives.at(v).last = last_early;
@@ -187,7 +187,7 @@ Pass repeat_kernels_pass() {
   return {.name = "repeat_kernels",
           .doc = "Runs kernels of maps a second time where this lowers the peak memory.",
           .needs = {"grouped"},
-          .gives = {},
+          .provides = {},
           .run = run_repeat_kernels};
 }
 

@@ -30,8 +30,8 @@ bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace
 /// outputs.
 void replace_all_uses(ir::Graph& graph, const Uses& uses, Value from, Value to);
 
-/// The only reader of the only result of `op`, if the reader has one result, of the same type. Null
-/// if there is no such reader, or if the result of `op` is one of the graph's `outputs`.
+/// The only reader of the only result of `op`, if the reader has a single result, of the same type.
+/// Null if there is no such reader, or if the result of `op` is in `outputs`, the graph's outputs.
 ir::Op* only_reader(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs);
 
 /// The ops on which the values `roots` depend, including the ops that produce `roots`.

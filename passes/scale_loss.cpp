@@ -33,7 +33,7 @@ Pass scale_loss_pass() {
   return {.name = "scale_loss",
           .doc = "Scales the seed of the gradients by the loss scale, for half precision.",
           .needs = {"gradients"},
-          .gives = {},
+          .provides = {},
           .run = run_scale_loss};
 }
 

@@ -3,10 +3,10 @@
 #include "ops/record.h"
 #include "passes/batch_partition.h"
 #include "passes/metrics.h"
-#include "passes/outputs_add_up.h"
 #include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
+#include "passes/summed_outputs.h"
 
 namespace fluid {
 namespace {
@@ -99,7 +99,7 @@ Pass scale_partial_loss_pass() {
   return {.name = "scale_partial_loss",
           .doc = "Scales the loss and outputs of a partial batch to add up to those of the batch.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_scale_partial_loss};
 }
 

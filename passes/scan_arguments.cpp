@@ -36,7 +36,7 @@ Value ScanArguments::sequence_of(Value argument) const {
   return found == sequences_.end() ? Value() : found->operand;
 }
 
-Values ScanArguments::finish(ScanParts& parts, const std::set<const ir::Op*>& live) {
+Values ScanArguments::assign_indices(ScanParts& parts, const std::set<const ir::Op*>& live) {
   std::ranges::stable_partition(
       body_.ops, [](const auto& op) { return source_kind(*op) == SourceKind::argument; });
   Values operands;
@@ -55,10 +55,10 @@ Values ScanArguments::finish(ScanParts& parts, const std::set<const ir::Op*>& li
   return operands;
 }
 
-void set_arguments(ir::Op& scan, ScanArguments& arguments) {
+void set_operands(ir::Op& scan, ScanArguments& arguments) {
   ScanParts parts = scan_parts(scan);
   const std::set<const ir::Op*> live = ancestors(output_values(*parts.body));
-  scan.operands = arguments.finish(parts, live);
+  scan.operands = arguments.assign_indices(parts, live);
   scan.attrs.set("sequences", static_cast<int64_t>(parts.sequences));
   erase_all_except(*parts.body, live);
 }

@@ -11,9 +11,9 @@ namespace fluid {
 /// indices only at the end, because carries precede sequences, and sequences precede captures.
 class ScanArguments {
  public:
-  /// Starts without arguments.
+  /// Contains no arguments initially.
   explicit ScanArguments(ir::Graph& body) : body_(body) {}
-  /// Starts with the arguments of `scan`.
+  /// Contains the arguments of `scan` initially.
   explicit ScanArguments(const ir::Op& scan);
 
   /// These functions append an argument for `operand`, a value of the outer graph, and return the
@@ -27,9 +27,9 @@ class ScanArguments {
   Value sequence_of(Value argument) const;
 
   /// Moves the arguments to the start of the body and sets their indices. Drops the sequences and
-  /// captures that are not in `live`, the ops on which the outputs of the body depend. Returns the
-  /// operands of the scan. Sets the numbers of carries and sequences in `parts`.
-  Values finish(ScanParts& parts, const std::set<const ir::Op*>& live);
+  /// captures that are not in `live`, the ops on which the outputs of the body depend. Sets the
+  /// numbers of carries and sequences in `parts`. Returns the operands of the scan.
+  Values assign_indices(ScanParts& parts, const std::set<const ir::Op*>& live);
 
  private:
   struct Argument {
@@ -44,6 +44,6 @@ class ScanArguments {
 
 /// Sets the operands of `scan` to the operands of `arguments`. Erases the ops of the body on which
 /// no output depends.
-void set_arguments(ir::Op& scan, ScanArguments& arguments);
+void set_operands(ir::Op& scan, ScanArguments& arguments);
 
 }  // namespace fluid

@@ -34,10 +34,9 @@ bool is_recomputable(const ir::Op& op) {
          });
 }
 
-/// Ops of the scan body whose results the forward scan stacks if a gradient uses them: the
-/// arguments, and all ops that are not recomputable. If the only user of such a result is
-/// recomputable and has a result of the same type, the result of the user is stacked instead.
-/// Example: product + bias instead of the product. The gradient recomputes all other ops.
+/// Ops of the scan body whose results the backward steps do not recompute: the arguments, and all
+/// ops that are not recomputable. Also the only reader of a result of such an op, if the types of
+/// both results are equal. For example, the scan then stacks product + bias instead of the product.
 std::set<const ir::Op*> kept_ops(const ir::Graph& body) {
   const Uses uses = body.uses();
   std::set<const ir::Op*> kept;
@@ -54,8 +53,8 @@ std::set<const ir::Op*> kept_ops(const ir::Graph& body) {
 }
 
 /// Builds the backward scan of one scan. The body of the backward scan is a copy of the forward
-/// body, followed by the gradients. In the end, forward values that are not recomputed are replaced
-/// by elements of sequences.
+/// body, followed by the gradients. Finally, forward values that are not recomputed are replaced by
+/// arguments of the body.
 class ScanGradient {
  public:
   ScanGradient(ir::Op& scan, const std::vector<bool>& active, const std::string& reason)
@@ -133,7 +132,7 @@ class ScanGradient {
       const Value x = forward_arguments_[i];
       const Value gradient = x ? backward_.gradient(x) : Value();
       if (!gradient) continue;
-      if (sums_rows(*gradient.op())) {
+      if (reduces_rows(*gradient.op())) {
         sums_[i] = gradient;
         continue;
       }
@@ -165,8 +164,8 @@ class ScanGradient {
     std::map<Value, Value> forward;  // value of the copied body -> value of the forward body
     for (size_t i = 0; i < copied_; ++i) {
       ir::Op &copy = *body_.ops[i], &original = *forward_.body->ops[i];
-      // The gradient of an inner scan may have appended results to the copy, and outputs to the
-      // inner body. The original and the copy share the inner body, so the original gets the same
+      // The copy of an inner scan shares its body with the original. The gradient of the copy may
+      // have appended outputs to the body and results to the copy, so the original gets the same
       // results.
       if (is_scan(copy)) original.results = copy.results;
       for (int r = 0; r < static_cast<int>(copy.results.size()); ++r) {
@@ -245,7 +244,7 @@ class ScanGradient {
     }
     const std::set<const ir::Op*> live = ancestors(outputs);
     ScanParts parts{.body = &body_, .steps = forward_.steps, .reverse = !forward_.reverse};
-    const Values operands = arguments_.finish(parts, live);
+    const Values operands = arguments_.assign_indices(parts, live);
     ir::Op* backward = append_scan(graph_, operands, parts, scan_.loc);
     const auto sequence_of_collected = [&](size_t position) {
       const int result = results[position];
@@ -285,7 +284,8 @@ class ScanGradient {
   Values forward_arguments_, forward_outputs_;  ///< arguments and outputs of the forward copy
   ScanArguments arguments_;
   Backward backward_;
-  std::vector<size_t> carries_;  ///< carry k is the gradient of forward carry carries_[k]
+  /// Carry k of the backward scan is the gradient of carry carries_[k] of the forward scan.
+  std::vector<size_t> carries_;
   Values next_carries_;
   std::map<size_t, size_t> carried_sums_;  ///< capture -> carry that sums its gradient
   std::map<size_t, Value> sums_;           ///< capture -> its gradient in one step

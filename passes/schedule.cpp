@@ -321,10 +321,10 @@ Order overlapped(const Problem& p, const Order& order) {
 }
 
 /// Applies overlapped() to the orders and returns the order with the lowest peak memory. With
-/// collectives, all orders whose peak exceeds the lowest peak by at most kMargin times the bytes of
-/// the collectives count as equal. Among equal orders, returns the one that starts collectives
-/// earliest. Without the margin, such an order would lose, because it keeps gradients and
-/// activations in memory at once.
+/// collectives, orders whose peak exceeds the lowest peak by at most a margin count as equal. Among
+/// equal orders, returns the one that starts collectives earliest. The margin is kMargin times the
+/// bytes of all collectives. Without a margin, an early start would lose, because gradients and
+/// activations are then in memory at once.
 Order lowest_peak(const Problem& p, const std::vector<Order>& orders) {
   constexpr double kMargin = 1.5;  // relative to the bytes of all collectives
   int64_t collective_total = 0;
@@ -372,7 +372,7 @@ Pass schedule_pass() {
   return {.name = "schedule",
           .doc = "Orders the ops for the lowest peak memory.",
           .needs = {"fused"},
-          .gives = {"scheduled"},
+          .provides = {"scheduled"},
           .run = run_schedule};
 }
 

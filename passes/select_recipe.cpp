@@ -26,8 +26,9 @@ bool is_loss_of_other(Value v, const ir::Graph& graph, const ir::Op& train) {
                              [&](const ir::Op* other) { return unpenalized_loss(*other) == v; });
 }
 
-/// Whether the op that computes the stored value is in `needed`, or reads only constants, variables
-/// and results of ops in `needed`. The state then belongs to a layer that the recipe uses.
+/// Whether `store` writes a state of a layer that the recipe uses. This holds if the op that
+/// computes the stored value is in `needed`, or reads only constants, variables and results of ops
+/// in `needed`.
 bool writes_state_of(const ir::Op& store, const Ops& needed) {
   const ir::Op* update = store.operands.at(0).op();
   return needed.contains(update) || std::ranges::all_of(update->operands, [&](const Value& v) {
@@ -37,7 +38,7 @@ bool writes_state_of(const ir::Op& store, const Ops& needed) {
          });
 }
 
-/// Marks the parameters that the loss of another recipe than `train` reads.
+/// Marks the parameters that the loss of a recipe other than `train` reads.
 void mark_read_by_others(const ir::Graph& graph, const ir::Op& train) {
   Values losses;
   for (const ir::Op* recipe : recipes_of(graph)) {
@@ -86,7 +87,7 @@ Pass select_recipe_pass() {
   return {.name = "select_recipe",
           .doc = "Keeps one recipe of several, and the outputs and state updates of its loss.",
           .needs = {},
-          .gives = {},
+          .provides = {},
           .run = run_select_recipe};
 }
 

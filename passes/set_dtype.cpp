@@ -65,7 +65,7 @@ Pass set_dtype_pass() {
   return {.name = "set_dtype",
           .doc = "Sets the dtype of every float value (--dtype f64).",
           .needs = {},
-          .gives = {},
+          .provides = {},
           .run = run_set_dtype};
 }
 

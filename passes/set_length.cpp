@@ -14,7 +14,7 @@ void substitute(ir::Op& op, int64_t length) {
   op.attrs = ir::at_length(op.attrs, length);
   for (ir::Result& r : op.results) r.type = r.type.at_length(length);
   if (!is_scan(op)) return;
-  // The operands precede the scan, so their extents are constant now.
+  // The extents of the operands are constant now, because ops are processed in graph order.
   const ScanParts parts = scan_parts(op);
   if (parts.steps == 0) op.attrs.set("steps", op.operands.at(parts.carries).shape()[0].size);
 }
@@ -32,17 +32,17 @@ void check_types(ir::Op& op, int64_t length) {
     throw UserError(e.what() + at);
   }
   if (types == result_types(op)) return;
-  throw UserError(op.loc, op.name + ": computes " + types_text(types) + at + ", not " +
-                              types_text(result_types(op)) + " as recorded for any length");
+  throw UserError(op.loc, op.name + ": computes " + to_string(types) + at + ", not " +
+                              to_string(result_types(op)) + " as recorded for any length");
 }
 
 bool run_set_length(ir::Program& program, const Options& options, const Target&) {
-  return fluid::set_length(program, options.length);
+  return fluid::set_sequence_length(program, options.sequence_length);
 }
 
 }  // namespace
 
-bool set_length(ir::Program& program, int64_t length) {
+bool set_sequence_length(ir::Program& program, int64_t length) {
   if (!ir::has_length(program)) return false;
   for (const auto& graph : program.graphs) {
     for (const auto& op : graph->ops) substitute(*op, length);
@@ -57,7 +57,7 @@ Pass set_length_pass() {
   return {.name = "set_length",
           .doc = "Replaces the length by its value for the step (--length 128).",
           .needs = {},
-          .gives = {},
+          .provides = {},
           .run = run_set_length};
 }
 

@@ -9,6 +9,6 @@ namespace fluid {
 /// UserError, naming the op, if an op rejects the sequence length, or if its inferred result types
 /// differ from the recorded types. For example, a slice of the first 8 elements does not allow a
 /// sequence length below 8.
-bool set_length(ir::Program& program, int64_t length);
+bool set_sequence_length(ir::Program& program, int64_t length);
 
 }  // namespace fluid

@@ -21,8 +21,8 @@ bool is_pure_map(const ir::Op& op) {
          op.results.size() == 1;
 }
 
-/// The scalar expression of an op. The `ivalue` of a read node is an index into `leaves`: the
-/// operands of the op, then the operands of the substituted ops.
+/// The scalar expression of an op. In a read node, `ivalue` is an index into `leaves`, which holds
+/// the operands of the op, then those of the substituted ops.
 struct Body {
   Expr expr;
   Values leaves;
@@ -55,8 +55,9 @@ bool may_substitute(const Expr& read, Value from) {
          from.op()->results.size() == 1 && is_pure_map(*from.op());
 }
 
-/// The expression `own` of `op`. If `substitute` is true for the op that computes an operand, the
-/// expression of that op replaces the reads of the operand.
+/// Returns `own`, the scalar expression of `op`, with operands substituted. The expression of the
+/// op that computes an operand replaces the reads of the operand, if `substitute` and
+/// may_substitute() allow this.
 Body body_of(const ir::Op& op, const Expr& own, const Substitute& substitute) {
   Body body{own, op.operands};
   const auto count = static_cast<int64_t>(op.operands.size());
@@ -171,7 +172,7 @@ Pass simplify_pass() {
   return {.name = "simplify",
           .doc = "Folds constants and removes ops whose result is one of their operands.",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_simplify};
 }
 

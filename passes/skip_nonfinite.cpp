@@ -23,7 +23,7 @@ Pass skip_nonfinite_pass() {
   return {.name = "skip_nonfinite",
           .doc = "With --check-finite, skips the update of a step whose loss is not finite.",
           .needs = {"gradients"},
-          .gives = {},
+          .provides = {},
           .run = run_skip_nonfinite};
 }
 

@@ -116,7 +116,7 @@ class StatisticsSync {
   }
 
   ir::Graph& graph_;
-  /// Ops that use batch statistics; once expanded, the ops of their expansions.
+  /// Ops that use batch statistics. An expanded op is replaced by the ops of its expansion.
   std::set<const ir::Op*> statistics_ops_;
   /// Ops that update variables (running statistics) from batch statistics.
   std::set<const ir::Op*> updates_;
@@ -137,7 +137,7 @@ Pass sync_batch_stats_pass() {
   return {.name = "sync_batch_stats",
           .doc = "All-reduces the batch statistics of batch_norm (SyncBatchNorm).",
           .needs = {"typed"},
-          .gives = {},
+          .provides = {},
           .run = run_sync_batch_stats};
 }
 

@@ -40,7 +40,7 @@ struct KernelCandidate {
 /// result of the previous op.
 using EpilogueOps = std::vector<const ir::Op*>;
 
-/// Thrown if the batch size exceeds a limit of the target's kernels, but not for lack of memory.
+/// Thrown if the batch size exceeds a limit of the target's kernels. Not thrown for lack of memory.
 class BatchTooLarge : public UserError {
  public:
   using UserError::UserError;
@@ -64,7 +64,7 @@ class Target {
   /// library kernels from running in a rejected step.
   virtual bool libraries_may_write_variables() const { return true; }
   /// Whether to run the repeat_kernels pass. The pass pays off on a device whose memory is fast but
-  /// scarce: there, recomputing a forward result in backward is better than keeping the result.
+  /// scarce. There, recomputing a forward result in backward is better than keeping the result.
   virtual bool repeats_kernels() const { return false; }
   /// Number of slots in Region::feeds: 2 if the device copies the feeds of the next step while a
   /// step runs, else 1.

@@ -64,7 +64,7 @@ Pass unscale_gradients_pass() {
   return {.name = "unscale_gradients",
           .doc = "Unscales gradients, skips non-finite steps, updates the dynamic loss scale.",
           .needs = {"gradients"},
-          .gives = {},
+          .provides = {},
           .run = run_unscale_gradients};
 }
 

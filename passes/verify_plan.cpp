@@ -7,8 +7,8 @@
 namespace fluid {
 namespace {
 
-/// A value or workspace with its range. From op `first` to op `last` (positions in the graph), only
-/// an in-place result may overwrite the range.
+/// A value or workspace with its range, live from op `first` to op `last` (positions in the graph).
+/// While it is live, only an in-place result may overwrite the range.
 struct LiveValue {
   Value value;
   Range range;
@@ -69,7 +69,7 @@ class Checker {
   }
 
   void check_rejections() const {
-    for (const Value v : unchecked_results(graph_)) {
+    for (const Value v : results_before_error_sync(graph_)) {
       check(plan_.values.at(v).region != Region::state,
             "plan: '" + v.op()->name + "' changes a variable before its data may be rejected");
     }
@@ -95,8 +95,8 @@ class Checker {
           "plan: " + name(a) + " and " + name(b) + " overlap");
   }
 
-  /// Whether `late` overwrites `early` in place: the op that computes `late` is the last reader of
-  /// `early`, and the in-place pairs of the op allow it.
+  /// Whether `late` overwrites `early` in place. The op that computes `late` must be the last
+  /// reader of `early`, and its in-place pairs must allow the overwrite.
   bool overwrites(const LiveValue& early, const LiveValue& late) const {
     if (!early.value || !late.value || early.last != late.first) return false;
     if (early.range.offset != late.range.offset || early.range.bytes != late.range.bytes)

@@ -29,8 +29,7 @@ bool is_weight(const ir::Op& op, const std::set<std::string_view>& stored) {
 
 bool has_batch(const Type& type) { return type.shape.has_batch(); }
 
-/// Whether the op computes something else at another batch size, although its operands are the
-/// same.
+/// Whether the result of the op depends on the batch size, apart from the values of the operands.
 bool depends_on_batch(const ir::Op& op) {
   for (const auto& [name, attr] : op.attrs) {
     const Type* type = std::get_if<Type>(&attr);
@@ -44,7 +43,7 @@ bool depends_on_batch(const ir::Op& op) {
   return reads_batch;
 }
 
-/// Whether the op is a function of its operands alone that may run in another program.
+/// Whether the op depends only on its operands, so that another program may run it.
 bool is_movable(const ir::Op& op) {
   const OpDef& def = def_of(op);
   const bool lowers = std::holds_alternative<Map>(*def.lower) ||

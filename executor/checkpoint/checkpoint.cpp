@@ -29,10 +29,11 @@ const std::string kTemporary = ".temporary";
 /// checkpoint of the same step.
 struct CheckpointName {
   int64_t steps = 0;
-  int64_t again = 0;
+  int64_t repetition = 0;
   auto operator<=>(const CheckpointName&) const = default;
   std::string str() const {
-    return fmt::format("{}{:010}{}", kPrefix, steps, again > 0 ? fmt::format(".{}", again) : "");
+    return fmt::format("{}{:010}{}", kPrefix, steps,
+                       repetition > 0 ? fmt::format(".{}", repetition) : "");
   }
 };
 
@@ -40,11 +41,12 @@ std::optional<CheckpointName> name_in(std::string_view text) {
   if (!text.starts_with(kPrefix)) return std::nullopt;
   text.remove_prefix(kPrefix.size());
   const size_t dot = text.find('.');
-  const bool again = dot != std::string_view::npos;
+  const bool has_repetition = dot != std::string_view::npos;
   const std::optional<int64_t> steps = parse_number<int64_t>(text.substr(0, dot));
-  const std::optional<int64_t> later = again ? parse_number<int64_t>(text.substr(dot + 1)) : 0;
-  if (!steps || !later) return std::nullopt;
-  return CheckpointName{*steps, *later};
+  const std::optional<int64_t> repetition =
+      has_repetition ? parse_number<int64_t>(text.substr(dot + 1)) : 0;
+  if (!steps || !repetition) return std::nullopt;
+  return CheckpointName{*steps, *repetition};
 }
 
 [[noreturn]] void fail(const std::string& path, const std::error_code& error) {
@@ -101,7 +103,7 @@ ColumnTablePtr newest_column_table(const std::string& directory) {
     try {
       return table_of_parameters(directory + "/" + name.str() + "/" + kCheckpointParameters);
     } catch (const UserError&) {
-      continue;  // newest_checkpoint() reports damaged checkpoints
+      continue;  // damaged: newest_checkpoint() reports the error
     }
   }
   return nullptr;
@@ -147,7 +149,7 @@ std::string CheckpointDirectory::write(const Snapshot& snapshot, const TrainingS
                                        bool best) {
   const std::vector<CheckpointName> known = names_in(directory_);
   CheckpointName name{state.steps};
-  while (std::ranges::find(known, name) != known.end()) ++name.again;
+  while (std::ranges::find(known, name) != known.end()) ++name.repetition;
   const std::string path = directory_ + "/" + name.str();
   const std::string temporary = create_temporary();
   try {

@@ -23,15 +23,14 @@ struct TrainingState {
     std::string name;
     std::vector<double> statistics;
   };
-  /// The best value of the monitored output in the completed epochs, and the epoch (from 1) that
-  /// reached it.
+  /// The best value of the monitored output in the completed epochs, and its epoch (from 1).
   struct BestValue {
     double value = 0;
     int64_t epoch = 0;
   };
 
   int64_t steps = 0;             ///< number of training steps run so far
-  ReaderPosition position = {};  ///< Reader::position()
+  ReaderPosition position = {};  ///< result of Reader::position()
   int64_t epochs = 0;            ///< number of completed epochs whose callbacks have run
   std::vector<OutputStatistics> output_statistics = {};
   std::optional<BestValue> best = {};
@@ -100,8 +99,7 @@ class CheckpointDirectory {
   std::string save(const Snapshot& snapshot, const TrainingState& state, bool best = false);
 
   /// Points the link `best` to the checkpoint at `path`. Must be called after resuming from a
-  /// checkpoint, because the process that wrote the checkpoint may have ended before updating the
-  /// link.
+  /// checkpoint: the previous process may have been killed before it updated the link.
   void mark_best(const std::string& path);
 
   const std::string& directory() const { return directory_; }

@@ -113,8 +113,8 @@ Json manifest_of(const std::string& directory) {
 Checkpoint read_files(const std::string& directory) {
   const Json manifest = manifest_of(directory);
   const Json& program = manifest.at("program");
-  // Members are assigned one by one: when an initialiser of an aggregate throws, GCC 12 destroys
-  // the other members twice.
+  // The members are assigned one by one because of a bug in GCC 12: if an initializer of an
+  // aggregate throws, the other members are destroyed twice.
   Checkpoint checkpoint;
   checkpoint.path = directory;
   checkpoint.snapshot.program = program.at("name");
@@ -129,7 +129,7 @@ Checkpoint read_files(const std::string& directory) {
     TensorFile read = tensors_of(directory, file, manifest);
     if (const auto text = read.metadata.find(kColumnTableMetadata); text != read.metadata.end()) {
       checkpoint.snapshot.column_table =
-          std::make_shared<const ColumnTable>(ColumnTable::parse(text->second, file));
+          std::make_shared<const ColumnTable>(ColumnTable::from_json(text->second, file));
     }
     for (auto& [name, tensor] : read.tensors) {
       checkpoint.snapshot.variables.push_back(
@@ -152,7 +152,7 @@ void write_checkpoint(const std::string& path, const Snapshot& snapshot, const T
   }
   std::map<std::string, std::string> metadata;
   if (snapshot.column_table != nullptr) {
-    metadata.emplace(kColumnTableMetadata, snapshot.column_table->text());
+    metadata.emplace(kColumnTableMetadata, snapshot.column_table->to_json());
   }
   write_safetensors(path + "/" + kCheckpointParameters, parameters, metadata);
   write_safetensors(path + "/" + kTraining, training);

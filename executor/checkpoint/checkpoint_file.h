@@ -9,8 +9,8 @@ namespace fluid {
 /// Name of the file that holds a checkpoint's parameters.
 inline constexpr const char* kCheckpointParameters = "parameters.safetensors";
 
-/// Writes a checkpoint's files into the directory `path` and fsyncs them. Throws UserError as
-/// AtomicFile does.
+/// Writes a checkpoint's files into the directory `path` and fsyncs them. Throws UserError when a
+/// file cannot be written.
 void write_checkpoint(const std::string& path, const Snapshot& snapshot, const TrainingState& state,
                       bool best);
 

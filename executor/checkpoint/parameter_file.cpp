@@ -55,8 +55,8 @@ struct NameMap {
   }
 };
 
-/// Returns the variables that a file may lack: the frozen variables if it holds LoRA adapters, else
-/// the LoRA adapters.
+/// Returns the variables that the file may lack. If the file holds LoRA adapters, these are the
+/// frozen variables, else the LoRA adapters.
 std::set<std::string> optional_variables(const ir::Program& program, bool holds_adapters) {
   std::set<std::string> names;
   for (const auto& op : program.main().ops) {
@@ -112,7 +112,7 @@ class ParameterReading {
     }
     if (const auto table = file.metadata.find(kColumnTableMetadata); table != file.metadata.end()) {
       loaded_.column_table =
-          std::make_shared<const ColumnTable>(ColumnTable::parse(table->second, path));
+          std::make_shared<const ColumnTable>(ColumnTable::from_json(table->second, path));
     }
     for (const std::string& map : options_.maps) rename(map, named);
     for (auto& [name, tensor] : named) add(name, std::move(tensor));
@@ -157,7 +157,7 @@ class ParameterReading {
                                 at->second.source, tensor.source, name));
   }
 
-  /// Returns the tensors from which the value of `name` is computed; nullopt unless all are
+  /// Returns the source of the value of `name`; nullopt unless all tensors of the source are
   /// present.
   std::optional<PytorchSource> source_of(const std::string& name) const {
     using Kind = PytorchSource::Kind;
@@ -228,7 +228,7 @@ class ParameterReading {
     }
     for (const LoadReport::Mismatch& m : report.mismatched) {
       throw UserError(fmt::format("{}: '{}' is given as {}, but the parameter '{}' is {}", path_,
-                                  m.source, m.given, m.name, m.expected));
+                                  m.file_name, m.file_type, m.name, m.type));
     }
   }
 
@@ -248,7 +248,7 @@ class ParameterReading {
     for (const LoadReport::Mismatch& m :
          std::span(mismatched).first(std::min(mismatched.size(), kMaxNames))) {
       shapes += fmt::format("{}'{}' is given as {}, but the parameter '{}' is {}",
-                            shapes.empty() ? "" : "; ", m.source, m.given, m.name, m.expected);
+                            shapes.empty() ? "" : "; ", m.file_name, m.file_type, m.name, m.type);
     }
     if (mismatched.size() > kMaxNames)
       shapes += fmt::format(" and {} more", mismatched.size() - kMaxNames);
@@ -277,9 +277,10 @@ class ParameterReading {
   std::vector<Variable> wanted_;  ///< sorted by name
   PytorchLayout pytorch_;
   bool written_by_fluid_;
-  std::set<std::string> optional_;             ///< variables that the file may lack
-  std::map<std::string, FileTensor> tensors_;  ///< keys: names after LoadOptions::maps
-  std::vector<std::string> dropped_;           ///< tensors that a map renames to ""
+  std::set<std::string> optional_;  ///< variables that the file may lack
+  /// Key: name of the tensor after renaming by LoadOptions::maps.
+  std::map<std::string, FileTensor> tensors_;
+  std::vector<std::string> dropped_;  ///< names of the tensors that a map renames to ""
   LoadedParameters loaded_;
 };
 

@@ -17,7 +17,7 @@ namespace fluid {
 struct LoadedParameters {
   std::vector<std::pair<std::string, Tensor>> values;  ///< the program's variable name -> value
   LoadReport report;
-  ColumnTablePtr column_table;  ///< from the metadata of the file; null if it has no table
+  ColumnTablePtr column_table;  ///< from the file's metadata; null if the file has none
 };
 
 /// Reads a safetensors file for the variables `wanted` of `program`. Renames its tensors by

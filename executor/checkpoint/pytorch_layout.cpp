@@ -58,7 +58,8 @@ std::map<std::string, bool> recurrent_scopes(const ir::Program& program) {
   return scopes;
 }
 
-/// PyTorch's name: "lstm0.layer1.reverse", "weight_ih" -> "lstm0.weight_ih_l1_reverse".
+/// Returns PyTorch's name of a recurrent parameter. For example, "lstm0.layer1.reverse" and
+/// "weight_ih" give "lstm0.weight_ih_l1_reverse".
 std::string recurrent_name(std::string scope, const std::string& what) {
   constexpr std::string_view kReverse = ".reverse", kLayer = ".layer";
   const bool reverse = scope.ends_with(kReverse);
@@ -75,8 +76,8 @@ Tensor added_below(const Tensor& a, const Tensor& b, int64_t end) {
   return sum;
 }
 
-/// Returns a + b for elements with an index below `end`, and a for later elements. The result is
-/// f64 if both are f64, else f32.
+/// Returns `a` with `b` added to the elements with an index below `end`. The result is f64 if a and
+/// b are f64, else f32.
 Tensor sum_below(const Tensor& a, const Tensor& b, int64_t end) {
   if (a.dtype() == f64 && b.dtype() == f64) return added_below<double>(a, b, end);
   return added_below<float>(a.cast(f32), b.cast(f32), end);
@@ -121,7 +122,7 @@ Tensor PytorchSource::value(const std::vector<Tensor>& tensors, const std::vecto
                     names.back() + "' is " + last.str() + "; both are biases of one layer");
   }
   if (kind == Kind::bias_sum) return sum_below(first, last, first.numel());
-  // Number of biases of the reset and update gates, which precede those of the candidate gate.
+  // Number of biases of the reset and update gates. The biases of the candidate gate follow.
   const int64_t gates = first.numel() / 3 * 2;
   if (kind == Kind::gru_bias) return sum_below(first, last, gates);
   return first.numel() == 3 * shape.front() ? elements_from(last, gates) : last;

@@ -28,10 +28,11 @@ namespace fluid {
 struct PytorchSource {
   enum class Kind : uint8_t { same, transposed, bias_sum, gru_bias, gru_candidate_bias };
   Kind kind = Kind::same;
-  std::vector<std::string> names;  ///< tensors that the value is computed from
+  std::vector<std::string> names;  ///< tensors from which the value is computed
 
-  /// Computes the value from the tensors `names` of the file `path`. `shape`: the program's shape.
-  /// Throws UserError unless the biases of a recurrent layer are float vectors of equal size.
+  /// Computes the value of the parameter or buffer from `tensors`, the tensors `names` of the file
+  /// `path`. `shape`: shape in the program. Throws UserError unless the biases of a recurrent layer
+  /// are float vectors of equal size.
   Tensor value(const std::vector<Tensor>& tensors, const std::vector<int64_t>& shape,
                const std::string& path) const;
 };
@@ -55,7 +56,6 @@ class PytorchLayout {
 /// Whether `name` is PyTorch's counter num_batches_tracked of batch_norm, which loading ignores.
 bool is_pytorch_counter(const std::string& name);
 
-/// Returns the transpose of a matrix.
 Tensor transposed(const Tensor& matrix);
 
 }  // namespace fluid

@@ -26,14 +26,15 @@ void add_place_options(const ExecutorOptions& options, Place place, int threads,
     all["threads"] = std::to_string(threads);
     return;
   }
-  const GpuLibraries libraries{options.gpu.workspace, options.gpu.tf32};
+  const GpuLibraryOptions libraries{options.gpu.workspace, options.gpu.tf32};
   all["place"] = "cuda";
   all["tuning"] = on_or_off(options.gpu.tune && !options.cache_dir.empty());
   all["workspace"] = std::to_string(libraries.max_workspace()) + " bytes";
 }
 
-/// Returns the numbers of frozen variables and of variables with their own learning rate or weight
-/// decay, and a hash of these settings. Returns "" if all variables have the default settings.
+/// Describes the training settings of the variables: the number of frozen variables, the number of
+/// variables with other settings, and a hash of all settings. Returns "" if all variables have the
+/// default settings.
 std::string training_settings_text(const ir::Program& recorded) {
   int64_t frozen = 0, scaled = 0;
   std::string all;

@@ -16,13 +16,13 @@ std::map<std::string, std::string> result_options(const ir::Program& recorded,
                                                   int threads);
 
 /// Lists the options that differ between a checkpoint (`before`) and the current run (`now`): "seed
-/// 1 (was 0)". Compares the options threads, tuning and workspace only if the places are equal and
-/// both maps have the option. A checkpoint without the option "place" was written on a CPU.
+/// 1 (was 0)". Compares the options threads, tuning and workspace only if both maps have the option
+/// and the option "place" is equal. A checkpoint without the option "place" was written on a CPU.
 std::string changed_result_options(std::map<std::string, std::string> before,
                                    std::map<std::string, std::string> now);
 
-/// Whether the options of a checkpoint (`before`) and of the current run (`now`) name different
-/// metrics or directions for the schedule Plateau of `recipe`.
+/// Whether the schedule Plateau of `recipe` monitors another metric, or has another mode, in the
+/// current run (`now`) than in the checkpoint (`before`).
 bool monitors_other_metric(const std::map<std::string, std::string>& before,
                            const std::map<std::string, std::string>& now,
                            const std::string& recipe);

@@ -36,9 +36,9 @@ void check_optimizer(const Snapshot& from, const ir::Program& recorded, const st
   }
 }
 
-/// Explains, for an error message, that the optimizer state `state` is missing in the snapshot or
-/// in the program because its parameter is frozen there. Returns "" if the parameter is not frozen.
-/// `trains_now`: whether the program has the state.
+/// Returns a note for the message of a missing or unexpected optimizer state. The note says that
+/// the parameter of `state` is frozen in the checkpoint or in the program. Returns "" if it is
+/// frozen in neither. `trains_now`: whether the program has the state.
 std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::string_view state,
                         bool trains_now) {
   for (const ir::Op* train : recipes_of(recorded.main())) {
@@ -46,7 +46,8 @@ std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::
       const std::string prefix = recipe_state(recipe_name(*train), op->symbol + ".");
       const bool is_parameter = source_kind(*op) == SourceKind::parameter;
       if (!is_parameter || !state.starts_with(prefix)) continue;
-      if (state.find('.', prefix.size()) != std::string_view::npos) continue;  // an adapter's state
+      // Skips the optimizer states of the parameter's LoRA adapter.
+      if (state.find('.', prefix.size()) != std::string_view::npos) continue;
       if (op->attrs.get_or("trainable", true) != trains_now) continue;
       const bool trained = std::ranges::any_of(from.variables, [&](const SnapshotVariable& v) {
         return v.kind == VariableKind::optimizer && v.name.starts_with(prefix);
@@ -128,7 +129,7 @@ uint64_t program_hash(const ir::Program& recorded) {
     op->attrs.erase(kKeepGradient);
   }
   std::erase_if(copy->main().outputs,
-                [](const ir::Output& o) { return o.name.starts_with(kShownPrefix); });
+                [](const ir::Output& o) { return o.name.starts_with(kDumpPrefix); });
   const std::string text = ir::print(*copy);
   return XXH3_64bits(text.data(), text.size());
 }

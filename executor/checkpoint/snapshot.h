@@ -35,7 +35,7 @@ struct Snapshot {
   /// Result of Device::tuning_record(). A resumed run passes this record as
   /// ExecutorOptions::tuning_record, selects the same kernels, and so computes the same bits.
   std::map<std::string, std::string> tuning_record;
-  ColumnTablePtr column_table;              ///< Executor::column_table()
+  ColumnTablePtr column_table;              ///< result of Executor::column_table()
   std::vector<SnapshotVariable> variables;  ///< all variables except caches and scratch variables
 
   const SnapshotVariable* find(std::string_view name) const;  ///< null if there is no such variable
@@ -45,7 +45,7 @@ struct Snapshot {
 std::unique_ptr<ir::Program> strip_locations(const ir::Program& recorded);
 
 /// Returns the XXH3 hash of the recorded program's text. The text omits the `train` ops, the
-/// parameters' training settings, kept gradients, outputs with kShownPrefix and source locations.
+/// parameters' training settings, kept gradients, outputs with kDumpPrefix and source locations.
 uint64_t program_hash(const ir::Program& recorded);
 
 /// Takes a snapshot of the variables, sorted by name. `value` returns a variable's value, or

@@ -48,9 +48,9 @@ class GlooStore final : public ::gloo::rendezvous::Store {
   comm::Store& store_;
 };
 
-/// Holds the Gloo buffer of the running collective. If a peer dies just before the peer is ready to
-/// receive, Gloo's send blocks until the timeout. To abort the send, Heartbeat calls interrupt()
-/// once the store reports the death.
+/// Holds the Gloo buffer of the running collective. Gloo's send blocks until the timeout if the
+/// peer died before it was ready to receive. Once the store reports the dead rank, Heartbeat calls
+/// interrupt() to abort the send.
 class ActiveBuffer {
  public:
   using Buffer = ::gloo::transport::UnboundBuffer;
@@ -69,8 +69,8 @@ class ActiveBuffer {
     ActiveBuffer& active_buffer_;
   };
 
-  /// If there is an active buffer, aborts its pending sends and receives, so that the collective
-  /// that uses it fails.
+  /// Aborts the pending sends and receives of the active buffer, if there is one. The running
+  /// collective then fails.
   void interrupt() {
     std::lock_guard lock(mutex_);
     if (buffer_ == nullptr) return;
@@ -130,7 +130,7 @@ class Heartbeat {
       send_now_ = false;
       lock.unlock();
       store_.send_heartbeat(collectives_started);
-      if (store_.has_failure()) active_buffer_.interrupt();
+      if (store_.has_failed()) active_buffer_.interrupt();
       lock.lock();
       wake_.wait_for(lock, heartbeat_interval(store_.timeout()),
                      [this] { return stopping_ || send_now_; });
@@ -315,8 +315,8 @@ class GlooCommunicator final : public Communicator {
     return ::gloo::transport::tcp::CreateDevice(store_.address().c_str());
   }
 
-  /// Runs one collective. On failure asks the store which rank failed, because Gloo's errors name
-  /// only addresses and files.
+  /// Runs one collective. On failure, queries the store for the failed rank, because Gloo's errors
+  /// name only addresses and files.
   template <class F>
   void run(const char* what, F operation) {
     const int64_t number = begin_collective();
@@ -336,15 +336,15 @@ class GlooCommunicator final : public Communicator {
     throw DeviceError(failure_);
   }
 
-  /// Asks the store which rank failed, and waits up to `wait` until the store is certain. Stores
-  /// the diagnosis in failure_, which is the message of all later errors.
+  /// Queries the store for the failed rank, and waits up to `wait` until the store is certain.
+  /// Stores the diagnosis in failure_, the message of all later errors.
   void record_diagnosis(const std::string& what, int64_t number, Duration wait) {
     store_.send_heartbeat(heartbeat_.collectives_started);
     set_failure(what, number, store_.diagnose(wait, number));
   }
 
-  /// Stores `cause`, an error message of this rank, in failure_, which is the message of all later
-  /// errors. If the store is certain that another rank died, failure_ names that rank first.
+  /// Stores `cause`, an error message of this rank, in failure_, the message of all later errors.
+  /// If the store is certain that another rank died, failure_ names that rank first.
   void record_error(const std::string& what, int64_t number, const std::string& cause,
                     Duration wait) {
     const std::string dead_rank = store_.diagnose_if_certain(std::min(wait, kDeathDetectionTime));

@@ -17,8 +17,8 @@ namespace fluid {
 /// are collective. With a single process they do not communicate.
 class ProcessGroup {
  public:
-  /// Connects to the other ranks within options.rendezvous_timeout. Throws as make_communicator()
-  /// does.
+  /// Connects to the other ranks within options.rendezvous_timeout. Throws the errors of
+  /// make_communicator().
   ProcessGroup(Place place, const ExecutorOptions& options);
 
   /// The communicator of the group; null for a single process.

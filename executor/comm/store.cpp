@@ -12,14 +12,14 @@ using Kind = Message::Kind;
 
 namespace {
 
-/// Maximum time until rank 0 answers a request that does not depend on other ranks. Allows for
+/// Maximum time until rank 0 responds to a request that does not depend on other ranks. Allows for
 /// delays while rank 0 is busy.
 Duration response_time_limit(Duration timeout) {
   return heartbeat_timeout(timeout) + Duration(100);
 }
 
-/// Additional response time for heartbeat and barrier requests. Together with
-/// response_time_limit(), it is approximately `timeout`, after which rank 0 counts as unreachable.
+/// Additional response time for heartbeat and barrier requests, so that rank 0 counts as
+/// unreachable after approximately `timeout`.
 Duration extra_response_time(Duration timeout) { return timeout - heartbeat_timeout(timeout); }
 
 }  // namespace
@@ -94,7 +94,7 @@ void Store::barrier(Duration max_wait) {
   const int64_t number = ++barriers_entered_;
   while (request_or_throw({Kind::barrier, number, "", ""}, extra_response_time(timeout_)).kind ==
          Kind::expired) {
-    if (Clock::now() >= deadline || has_failure()) throw DeviceError(diagnose(Duration(0)));
+    if (Clock::now() >= deadline || has_failed()) throw DeviceError(diagnose(Duration(0)));
   }
 }
 
@@ -107,10 +107,10 @@ std::string Store::diagnose(Duration wait, std::optional<int64_t> failed) {
   std::lock_guard lock(mutex_);
   if (diagnosis_.empty()) {
     const std::string in = failed ? std::to_string(*failed) : "";
-    auto answer = round_trip({Kind::diagnosis, wait.count(), "", in}, wait);
+    auto response = round_trip({Kind::diagnosis, wait.count(), "", in}, wait);
     if (diagnosis_.empty()) {
-      diagnosis_ = answer && answer->kind == Kind::done
-                       ? answer->value
+      diagnosis_ = response && response->kind == Kind::done
+                       ? response->value
                        : "rank 0, which serves the store, has ended, is stopped or is out of reach";
     }
   }
@@ -120,24 +120,24 @@ std::string Store::diagnose(Duration wait, std::optional<int64_t> failed) {
 std::string Store::diagnose_if_certain(Duration wait) {
   std::lock_guard lock(mutex_);
   if (diagnosis_.empty()) {
-    const auto answer = round_trip({Kind::diagnosis, wait.count(), kOnlyIfCertain, ""}, wait);
-    if (answer && answer->kind == Kind::done) diagnosis_ = answer->value;
+    const auto response = round_trip({Kind::diagnosis, wait.count(), kOnlyIfCertain, ""}, wait);
+    if (response && response->kind == Kind::done) diagnosis_ = response->value;
   }
   return diagnosis_;
 }
 
-bool Store::has_failure() {
+bool Store::has_failed() {
   std::lock_guard lock(mutex_);
   return server_unreachable_ || !diagnosis_.empty();
 }
 
 Message Store::request_or_throw(const Message& request, Duration wait) {
   std::unique_lock lock(mutex_);
-  auto answer = round_trip(request, wait);
+  auto response = round_trip(request, wait);
   lock.unlock();
-  if (!answer) throw DeviceError("the store does not answer: " + diagnose(Duration(0)));
-  if (answer->kind == Kind::user_error) throw UserError(answer->value);
-  return *answer;
+  if (!response) throw DeviceError("the store does not answer: " + diagnose(Duration(0)));
+  if (response->kind == Kind::user_error) throw UserError(response->value);
+  return *response;
 }
 
 std::optional<Message> Store::round_trip(const Message& request, Duration wait) {
@@ -145,9 +145,9 @@ std::optional<Message> Store::round_trip(const Message& request, Duration wait) 
   if (server_unreachable_) return std::nullopt;
   bool sent = send(socket_, request, deadline);
   // Receive even if the send failed: rank 0 may have sent a diagnosis before it exited.
-  while (auto answer = receive(socket_, buffer_, deadline)) {
-    if (answer->kind != Kind::diagnosis && sent) return answer;
-    diagnosis_ = answer->value;
+  while (auto response = receive(socket_, buffer_, deadline)) {
+    if (response->kind != Kind::diagnosis && sent) return response;
+    diagnosis_ = response->value;
   }
   server_unreachable_ = true;
   return std::nullopt;

@@ -60,7 +60,7 @@ class Store {
 
   /// Whether a rank has failed or rank 0 is unreachable. After such a failure, a collective may
   /// never complete.
-  bool has_failure();
+  bool has_failed();
 
   Duration timeout() const { return timeout_; }
   /// Sets the timeout of later calls. Thread-safe.
@@ -69,8 +69,8 @@ class Store {
   std::string address() const { return local_address(socket_); }
 
  private:
-  /// Connects and sends `hello`. Returns the response; nullopt if the server closes the connection,
-  /// because it serves the previous store of these ranks.
+  /// Connects and sends `hello`. Returns the response; nullopt if there is none, for example
+  /// because the server still serves the previous store, which this rank has left.
   std::optional<Message> try_join(Clock::time_point deadline);
   /// Sends a request and returns the response. Throws DeviceError if there is no response, and
   /// UserError if the response is `user_error`.

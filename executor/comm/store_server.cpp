@@ -56,9 +56,9 @@ void StoreServer::serve() {
     if (wanted[1].revents != 0) accept_connections();
     for (Connection& c : connections_) {
       if (!c.waiting) continue;
-      if (auto done = try_answer(c, *c.waiting)) {
+      if (auto done = try_respond(c, *c.waiting)) {
         c.waiting.reset();
-        send_answer(c, *done);
+        send_response(c, *done);
       }
     }
     connections_.remove_if([](const Connection& c) { return c.closing; });
@@ -130,11 +130,11 @@ void StoreServer::handle_request(Connection& connection, Message request) {
   connection.deadline = Clock::now() + (request.kind == Kind::barrier ? heartbeat_interval(timeout_)
                                                                       : Duration(request.number));
   if (request.kind == Kind::hello) {
-    if (auto error = register_rank(connection, request)) return send_answer(connection, *error);
+    if (auto error = register_rank(connection, request)) return send_response(connection, *error);
     if (connection.closing) return;
   }
-  auto done = try_answer(connection, request);
-  if (done) return send_answer(connection, *done);
+  auto done = try_respond(connection, request);
+  if (done) return send_response(connection, *done);
   connection.waiting = std::move(request);
 }
 
@@ -156,7 +156,7 @@ std::optional<Message> StoreServer::register_rank(Connection& connection, const 
   } else if (rank < 0 || rank >= world_.size) {
     user_error_ = fmt::format("there is no rank {} in a world of {}", rank, world_.size);
   } else if (ranks_[static_cast<size_t>(rank)].state == Rank::State::left) {
-    connection.closing = true;  // the rank retries until rank 0 serves its next store
+    connection.closing = true;  // the server still serves the previous store: the rank has to retry
   } else if (ranks_[static_cast<size_t>(rank)].state != Rank::State::absent) {
     user_error_ = fmt::format("two processes have rank {}", rank);
   } else {
@@ -166,7 +166,7 @@ std::optional<Message> StoreServer::register_rank(Connection& connection, const 
   return std::nullopt;
 }
 
-void StoreServer::send_answer(Connection& connection, const Message& message) {
+void StoreServer::send_response(Connection& connection, const Message& message) {
   std::string bytes = pack(message);
   ssize_t n = 0;
   if (connection.out.empty()) {
@@ -176,8 +176,8 @@ void StoreServer::send_answer(Connection& connection, const Message& message) {
   connection.out += bytes.substr(static_cast<size_t>(n));
 }
 
-std::optional<Message> StoreServer::try_answer(const Connection& connection,
-                                               const Message& request) {
+std::optional<Message> StoreServer::try_respond(const Connection& connection,
+                                                const Message& request) {
   if (!user_error_.empty()) return Message{Kind::user_error, 0, "", user_error_};
   bool late = Clock::now() >= connection.deadline;
   switch (request.kind) {
@@ -253,12 +253,12 @@ void StoreServer::publish_diagnosis(const std::string& diagnosis) {
   diagnosis_ = diagnosis;
   // Push the diagnosis to all ranks now: rank 0 may exit as soon as it receives the diagnosis.
   for (Connection& c : connections_) {
-    if (!c.closing) send_answer(c, {Kind::diagnosis, 0, "", diagnosis_});
+    if (!c.closing) send_response(c, {Kind::diagnosis, 0, "", diagnosis_});
   }
 }
 
 std::string StoreServer::describe_dead_rank(Duration max_silence) {
-  // A rank that waits to learn which rank failed sends no heartbeats, but is alive.
+  // A rank that waits for a diagnosis sends no heartbeats, but is alive.
   for (const Connection& c : connections_) {
     if (!c.waiting || c.waiting->kind != Kind::diagnosis) continue;
     ranks_[static_cast<size_t>(c.rank)].last_heard = Clock::now();

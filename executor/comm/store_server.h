@@ -50,10 +50,10 @@ class StoreServer {
   void accept_connections();
   void handle_io(Connection& connection, short revents);
   void handle_request(Connection& connection, Message request);
-  void send_answer(Connection& connection, const Message& message);
+  void send_response(Connection& connection, const Message& message);
   std::optional<Message> register_rank(Connection& connection, const Message& request);
   /// Returns the response to a request; nullopt if the request has to wait for other ranks.
-  std::optional<Message> try_answer(const Connection& connection, const Message& request);
+  std::optional<Message> try_respond(const Connection& connection, const Message& request);
   std::string absent_ranks() const;
   /// Describes the first rank that died or left, or that has sent nothing for longer than
   /// `max_silence`. Returns "" if there is no such rank.

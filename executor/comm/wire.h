@@ -28,14 +28,14 @@ struct Message {
     /// Request to enter barrier `number`. The server responds when all ranks have entered the
     /// barrier, or after a heartbeat interval.
     barrier,
-    /// Request for a message that names the rank that caused a failure. The server responds when it
-    /// is certain, or after `number` ms. `text` is kOnlyIfCertain, or "" to accept the most likely
-    /// rank. `value` is the sequence number of the failed collective, or "" if no collective
-    /// failed. The server also sends a diagnosis to all ranks, without a request, as a message of
-    /// this kind with the diagnosis in `value`.
+    /// Request for a message that names the rank that caused a failure. The server responds when
+    /// the failed rank is certain, or after `number` ms. `text` is kOnlyIfCertain, or "" to accept
+    /// the most likely rank. `value` is the sequence number of the failed collective, or "" if no
+    /// collective failed. The server also sends a diagnosis to all ranks, without a request, as a
+    /// message of this kind with the diagnosis in `value`.
     diagnosis,
     leave,  ///< request: the sender leaves the world
-    done,   ///< response to a successful request; its fields are listed at that request
+    done,   ///< response to a successful request; the fields depend on the request
     /// Response: the wait timed out, or the requested proposal does not exist. After `hello`,
     /// `value` lists the absent ranks.
     expired,
@@ -86,7 +86,7 @@ int port_of(const Socket& listener);
 /// UserError when `host` does not resolve, and DeviceError at the deadline.
 Socket connect_to(const std::string& host, int port, Clock::time_point deadline);
 
-/// Returns the local IP address of a connection, at which other hosts reach this host.
+/// Returns the local IP address of a connection. Other hosts reach this host at this address.
 std::string local_address(const Socket& socket);
 
 /// Sends one message. Returns false when the connection is closed or `deadline` has passed.

@@ -15,17 +15,17 @@ namespace fluid {
 namespace {
 
 /// Returns the peak rates of all threads of `cpu` together.
-Limits cpu_limits(const TargetDescription& cpu) {
+PeakRates cpu_peak_rates(const TargetDescription& cpu) {
   const double f32_flops = cpu.ops_per_second(DType::f32);
   return {.flops_f64 = cpu.ops_per_second(DType::f64),
           .flops_f32 = f32_flops,
           .flops_f16 = f32_flops,  // f16 is computed in f32
           .flops_bf16 = cpu.ops_per_second(DType::bf16),
-          .bytes = cpu.bytes_per_second(std::numeric_limits<double>::infinity())};
+          .bytes_per_second = cpu.bytes_per_second(std::numeric_limits<double>::infinity())};
 }
 
-/// Returns the CPU's rates, measured once per process, for limits() if the target assumes its
-/// rates.
+/// Returns the description of this CPU with measured rates. Measures once per process. peak_rates()
+/// uses these rates if the target's rates are not measured.
 TargetDescription measured_once(int threads) {
   static const TargetDescription measured = measure_host();
   return measured.with_threads(threads);
@@ -37,7 +37,8 @@ TargetDescription description_for(const CpuDeviceOptions& options, int threads) 
   const auto recorded = recorded_description(options.tuning_record, threads);
   TargetDescription own = recorded ? *recorded : machine_description(threads, options.cache_dir);
   if (options.communicator == nullptr) return own;
-  // Ranks on machines with equal CPUs choose equal kernels.
+  // Ranks with the same CPU as the first proposer use the proposer's description, so that they
+  // choose the same kernels.
   const std::string agreed = options.communicator->propose(kCpuRecord, cpu_record(own));
   return recorded_description({{kCpuRecord, agreed}}, threads).value_or(own);
 }
@@ -58,7 +59,7 @@ class CpuDevice : public Device {
 
   const Target& target() const override { return target_; }
   int threads() const override { return threads_; }
-  std::shared_ptr<PlaceMemory> allocate_memory(const Regions& regions) const override {
+  std::shared_ptr<PlaceMemory> allocate_memory(const RegionSizes& regions) const override {
     return std::make_shared<HostMemory>(regions);
   }
 
@@ -88,9 +89,9 @@ class CpuDevice : public Device {
     return {{kCpuRecord, cpu_record(target_.description())}};
   }
 
-  Limits limits() const override {
+  PeakRates peak_rates() const override {
     const TargetDescription& cpu = target_.description();
-    return cpu_limits(cpu.measured ? cpu : measured_once(threads_));
+    return cpu_peak_rates(cpu.measured ? cpu : measured_once(threads_));
   }
 
  private:

@@ -18,9 +18,8 @@ struct CpuDeviceOptions {
   /// Whether collectives involve only this rank, as in a timing trial. If true, runs with an
   /// observer include the collectives.
   bool collectives_are_local = false;
-  /// The tuning record of an earlier run (Device::tuning_record()). Its description of this CPU, if
-  /// any, replaces machine_description(). Ranks with equal CPUs share one description: the one that
-  /// was proposed first.
+  /// The tuning record of an earlier run (Device::tuning_record()). If the record describes this
+  /// CPU, the description replaces machine_description().
   std::map<std::string, std::string> tuning_record = {};
   /// A CPU to generate code for, with fewer instruction-set extensions than the host.
   struct BaselineCpu {

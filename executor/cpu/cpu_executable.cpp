@@ -16,9 +16,9 @@ namespace {
 // pool costs more time than it saves.
 constexpr double kParallelFlops = 60e3;
 
-/// Records the begin and end time of each call of a run in `times`. The calls of a loop are
-/// interleaved. The span of such a call has the total duration of its steps, and starts where the
-/// span of the previous call ends.
+/// Records the begin and end time of each call of a run in `times`. In a loop, each call runs once
+/// per step. The span of such a call has the total duration of all steps, and starts where the span
+/// of the previous call ends.
 class CallClock {
  public:
   explicit CallClock(RunTimes& times) : calls_(times.calls) {}
@@ -68,8 +68,7 @@ CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
       batch_(options.batch),
       recipe_(options.recipe),
       threads_(threads),
-      // Only training steps use collectives. The run of each micro-batch ends by waiting until the
-      // queue is empty.
+      // Only training steps use collectives.
       collective_queue_(options.mode == Mode::train ? queue : nullptr) {
   const ir::Graph& main = program.main();
   add_kernels(main, options, kernels, compiler);
@@ -300,8 +299,8 @@ void CpuExecutable::call_library(const CpuCall& call, size_t slots, int64_t step
   }
 }
 
-std::vector<CallOp> CpuExecutable::call_ops() const {
-  std::vector<CallOp> ops;
+std::vector<ExecutableCall> CpuExecutable::call_ops() const {
+  std::vector<ExecutableCall> ops;
   for (const CpuCall& call : calls_) ops.push_back({call.op, call.steps});
   return ops;
 }
@@ -347,13 +346,12 @@ StepStatus CpuExecutable::run_calls(size_t slots, Clock clock) {
   std::fill(error_words_.begin(), error_words_.end(), std::array<int64_t, 2>{});
   if (guard_) guard_->begin_step();
   bool parameters_updated = false;
-  int64_t step = 0;  // step of the current loop
+  int64_t step = 0;  // current step of the loop that contains the call; 0 outside of loops
   for (size_t i = 0, next = 0; i < calls_.size(); i = next) {
     const CpuCall& call = calls_[i];
     next = i + 1;
     if (observer_ && call.collective.depends_on_collective) {
-      // Poisoning dead memory before all calls of a scan are done is harmless: all of them are
-      // skipped.
+      // This may poison buffers of later calls of the same scan. The later calls are skipped too.
       if (guard_) guard_->check_after_op(call.position, *call.op);
       continue;
     }
@@ -363,8 +361,8 @@ StepStatus CpuExecutable::run_calls(size_t slots, Clock clock) {
       clock.wait_ends(i);
     }
     void* const* buffers = call.addresses(slots, step);
-    // Copies of scan elements are not observed: their buffers are not the scan's operands and
-    // results.
+    // The observer expects the operands and results of an op. The copy of a scan element has other
+    // buffers.
     const bool observed = observer_ && !(call.copy_bytes > 0 && lowers_to<Scan>(*call.op));
     if (observed && !observer_(*call.op, buffers, false)) return {};
     if (call.updates_variables) {
@@ -378,7 +376,8 @@ StepStatus CpuExecutable::run_calls(size_t slots, Clock clock) {
     }
     parameters_updated |= call.updates_variables;
     if (call.kernel.finish != nullptr) {
-      // `finish` combines partial sums and may write variables, so check the error words first.
+      // CompiledKernel::finish combines partial sums and may write variables. Check the error words
+      // that CompiledKernel::body has set.
       if (call.updates_variables) {
         if (const StepStatus status = data_check_status(); !status.good()) return status;
       }

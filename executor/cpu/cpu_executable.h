@@ -29,13 +29,13 @@ struct CpuCall {
   CollectiveRole collective;
   /// Buffers by phase of the loop. A call outside of loops has only the first phase.
   std::array<std::vector<BufferRef>, CallLoop::kPhases> refs;
-  std::vector<int64_t> strides;  ///< CallLoop::strides
+  std::vector<int64_t> strides;  ///< bytes per step and buffer; see CallLoop::strides
   int64_t steps = 1;             ///< number of steps of the enclosing loop; 1 if there is none
   int64_t loop = 0;              ///< CallLoop::id; 0 outside of loops
   /// For the last call of a loop: index of the loop's first call.
   std::optional<size_t> loop_start;
   std::vector<int64_t> constants;  ///< constant table of a generated kernel
-  /// Addresses of the buffers of each phase.
+  /// Buffer addresses by phase of the loop.
   using Buffers = std::array<std::vector<void*>, CallLoop::kPhases>;
   std::array<Buffers, 4> buffers;  ///< indexed by index_of(slots)
   /// Addresses of the buffers in the current step of a loop.
@@ -61,7 +61,7 @@ class CpuExecutable : public Executable {
   void bind(const MemoryAddresses& memory, const Variables& variables) override;
   std::optional<StepStatus> start(Slots slots, RunTimes* times) override;
   StepStatus finish(int output_slot) override;
-  std::vector<CallOp> call_ops() const override;
+  std::vector<ExecutableCall> call_ops() const override;
   void set_observer(KernelObserver observer) override { observer_ = std::move(observer); }
   /// Makes runs with an observer include collectives and the calls that depend on their results.
   /// Requires that no other rank takes part in the collectives.
@@ -88,7 +88,7 @@ class CpuExecutable : public Executable {
 
   const MemoryPlan& plan_;
   int64_t batch_;
-  std::string recipe_;  ///< Options::recipe
+  std::string recipe_;  ///< name of the recipe of a training step (Options::recipe)
   int threads_;
   CollectiveQueue* collective_queue_;  ///< runs the program's collectives; null if there are none
   std::vector<CpuCall> calls_;

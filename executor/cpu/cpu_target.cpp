@@ -54,7 +54,7 @@ CpuTarget::CpuTarget(TargetDescription description)
     : cpu_(std::move(description)),
       kernels_(std::make_unique<KernelCache>(cpu_accumulators(cpu_.vector_bits))) {}
 
-bool CpuTarget::matches_host_isa() const { return cpu_.has_isa_of(describe_host(cpu_.threads)); }
+bool CpuTarget::matches_host_isa() const { return cpu_.has_same_isa(describe_host(cpu_.threads)); }
 
 std::vector<KernelCandidate> CpuTarget::candidates(const ir::Op& op,
                                                    const EpilogueOps& epilogue) const {
@@ -74,8 +74,7 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
   double bytes = cost.bytes;
   int64_t widest = 1;
   double touched = 0;
-  // Generated contractions have no cache blocking, so they are slow if no tensor fits in the L2
-  // cache.
+  // Generated code has no cache blocking. A contraction is slow if no tensor fits in the L2 cache.
   bool out_of_cache = !def_of(op).kernels->empty();
   for (const auto* types : {&in, &out}) {
     for (const Type& t : *types) {
@@ -98,7 +97,7 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
 
 int64_t CpuTarget::scratch_bytes(const ir::Op& fused, int64_t batch) const {
   if (fused.attrs.has("kernel"))
-    return 0;  // library kernel: its KernelCandidate has the workspace size
+    return 0;  // the workspace of a library kernel is KernelCandidate::workspace
   return scratch_layout(kernels_->kernel_of(fused), batch).bytes;
 }
 

@@ -12,7 +12,7 @@ void copy_bytes(void* to, const void* from, int64_t bytes) {
 
 }  // namespace
 
-HostMemory::HostMemory(const Regions& regions)
+HostMemory::HostMemory(const RegionSizes& regions)
     : PlaceMemory(regions), arena_(regions.total_bytes()) {
   memory_ = region_addresses(arena_.data(), regions);
   for (size_t slot = 0; slot < 2; ++slot) memory_.reports[slot] = reports_[slot].bytes.data();
@@ -28,7 +28,7 @@ void HostMemory::write(std::byte* to, const void* from, int64_t bytes) {
 
 /// The old and the new arena exist at the same time, but their untouched pages take no physical
 /// memory.
-std::shared_ptr<PlaceMemory> HostMemory::reallocate(const Regions& regions) {
+std::shared_ptr<PlaceMemory> HostMemory::reallocate(const RegionSizes& regions) {
   auto memory = std::make_shared<HostMemory>(regions);
   copy_bytes(memory->addresses().state, addresses().state, this->regions().state);
   for (size_t slot = 0; slot < 2; ++slot) {

@@ -9,14 +9,14 @@ namespace fluid {
 /// A session's memory on the CPU: one arena that the host addresses directly.
 class HostMemory : public PlaceMemory {
  public:
-  explicit HostMemory(const Regions& regions);
+  explicit HostMemory(const RegionSizes& regions);
   int64_t resident_bytes() const override { return arena_.resident_bytes(); }
   bool is_host_accessible() const override { return true; }
   void read(void* to, const std::byte* from, int64_t bytes) const override;
   void write(std::byte* to, const void* from, int64_t bytes) override;
   void fetch(int, int64_t, int64_t) const override {}
   void clear_rejection_flag() override {}
-  std::shared_ptr<PlaceMemory> reallocate(const Regions& regions) override;
+  std::shared_ptr<PlaceMemory> reallocate(const RegionSizes& regions) override;
 
  private:
   Arena arena_;

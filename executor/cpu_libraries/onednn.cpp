@@ -59,8 +59,8 @@ struct Reordered {
   std::vector<std::optional<dnnl::reorder>> reorders;
   std::vector<dnnl::memory::desc> scratches;  ///< scratchpads of the reorders
   int64_t scratch_bytes = 0;
-  int64_t moved_bytes = 0;    ///< total bytes of the reordered tensors in the workspace
-  int64_t widened_bytes = 0;  ///< total bytes of the f16 tensors after conversion to f32
+  int64_t reordered_bytes = 0;  ///< total bytes of the reordered tensors in the workspace
+  int64_t widened_bytes = 0;    ///< total bytes of the f16 tensors after conversion to f32
 
   Reordered(OnednnPlan p, bool widens) : plan(std::move(p)), widens(widens) {
     scratch_bytes = plan.workspace_bytes();
@@ -76,19 +76,20 @@ struct Reordered {
       reorders.back() = dnnl::reorder(pd);
       scratches.back() = pd.scratchpad_desc();
       scratch_bytes = std::max(scratch_bytes, align_up(scratches.back().get_size()));
-      moved_bytes += align_up(arg.required.get_size());
+      reordered_bytes += align_up(arg.required.get_size());
     }
   }
-  int64_t workspace() const { return scratch_bytes + widened_bytes + moved_bytes; }
-  int64_t moves() const {
+  int64_t workspace() const { return scratch_bytes + widened_bytes + reordered_bytes; }
+  int64_t num_reorders() const {
     return std::ranges::count_if(reorders, [](const auto& r) { return r.has_value(); });
   }
 };
 
 /// If the bf16 rate is more than this multiple of the f32 rate, the CPU has matrix units (AMX).
 constexpr double kVectorRatio = 4;
-/// Fraction of the matrix units' peak FLOP/s that convolutions reach, because they must load and
-/// rearrange operands. Measured on two cores with AMX: 1,200 to 1,700 of about 3,500 GFLOP/s.
+/// Fraction of the matrix units' peak FLOP/s that convolutions reach. Loading and rearranging
+/// operands takes additional time. Measured on two cores with AMX: 1,200 to 1,700 of about 3,500
+/// GFLOP/s.
 constexpr double kMatrixUnitEfficiency = 0.45;
 
 /// Returns the fraction of the peak FLOP/s that a kernel reaches. The formula is fitted to the best
@@ -99,13 +100,14 @@ constexpr double kMatrixUnitEfficiency = 0.45;
 double efficiency(const OnednnTask& task, const OnednnKind& kind, int lanes) {
   const Shape& shape = task.result.shape;
   if (kind.channel_axis == 1) return 0.85;
-  const bool filters = kind.channel_axis == 4;
-  if (filters && shape[1].is(1) && task.op.attrs.get<int64_t>("groups") > 1) return 0.12;
+  const bool computes_filter_gradient = kind.channel_axis == 4;
+  if (computes_filter_gradient && shape[1].is(1) && task.op.attrs.get<int64_t>("groups") > 1)
+    return 0.12;
   const auto c =
       static_cast<double>(shape[shape.size() - static_cast<size_t>(kind.channel_axis)].size);
   const double used = c / (std::ceil(c / lanes) * lanes);
-  const bool blocks = !task.result.layout && !task.operands[0].layout;  // not the filter's
-  const double lanes_used = blocks ? 0.74 * used : 0.35 + 0.65 * used;
+  const bool is_nchw = !task.result.layout && !task.operands[0].layout;
+  const double lanes_used = is_nchw ? 0.74 * used : 0.35 + 0.65 * used;
   const bool one_channel = task.operands[0].shape[1].is(1);
   return (used == 1 ? 0.97 : lanes_used) * (one_channel ? 0.65 : 1);
 }
@@ -147,8 +149,9 @@ std::optional<KernelCandidate> with_wanted_layouts(const OnednnTask& task, const
   return candidate;
 }
 
-/// Returns `as_given`, a convolution that reorders its filter, as a kernel that requires the filter
-/// in the primitive's layout. Returns nullopt if it reorders no filter.
+/// Returns a copy of `as_given` that takes the filter in the primitive's layout, instead of
+/// reordering the filter. Returns nullopt for an op other than conv2d, for f16, for a filter that
+/// needs no reorder, and for a layout that class Layout cannot represent.
 std::optional<KernelCandidate> with_packed_filter(const OnednnTask& task, const OnednnPlan& plan,
                                                   const KernelCandidate& as_given,
                                                   const OnednnRates& rates) {
@@ -183,13 +186,13 @@ void add_candidates(const ir::Op& op, const EpilogueOps& epilogue, const OnednnR
   if (auto candidate = with_wanted_layouts(*task, *plan, bare))
     candidates.push_back(std::move(*candidate));
   const Reordered reordered(*plan, task->widened);
-  if (reordered.moved_bytes == 0) return;
+  if (reordered.reordered_bytes == 0) return;
   KernelCandidate as_given = bare;
   as_given.workspace = reordered.workspace();
   for (const Type& t : task->operands) as_given.operands.push_back(t.layout);
   as_given.results = {task->result.layout};
-  as_given.seconds += kLibraryCallSeconds * static_cast<double>(reordered.moves()) +
-                      2 * static_cast<double>(reordered.moved_bytes) / rates.bytes_per_second;
+  as_given.seconds += kLibraryCallSeconds * static_cast<double>(reordered.num_reorders()) +
+                      2 * static_cast<double>(reordered.reordered_bytes) / rates.bytes_per_second;
   candidates.push_back(as_given);
   if (const auto packed = with_packed_filter(*task, *plan, as_given, rates))
     candidates.push_back(*packed);
@@ -258,8 +261,8 @@ OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace
   auto* moved = static_cast<std::byte*>(workspace) + r.scratch_bytes;
   const size_t last = r.plan.args.size() - 1;
   dnnl_memory_t actual_result = nullptr;
-  // In iteration i, the address of argument i: its f32 copy if r.widens, else its buffer. After the
-  // loop, the address of the result.
+  // Address of the current argument: the f32 copy if r.widens, else the buffer. The last argument
+  // is the result, so `wide` is the result's address after the loop.
   void* wide = nullptr;
   std::vector<void*> required;
   for (size_t i = 0; i <= last; ++i) {
@@ -286,7 +289,7 @@ OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace
     commands_.push_back(
         {.shards = r.plan.shards->bind(required[0], required[1], required[2], workspace)});
   } else {
-    main.args.push_back(at(DNNL_ARG_SCRATCHPAD, r.plan.workspace, workspace));
+    main.args.push_back(at(DNNL_ARG_SCRATCHPAD, r.plan.scratchpad, workspace));
     commands_.push_back(std::move(main));
   }
   if (actual_result != nullptr) {

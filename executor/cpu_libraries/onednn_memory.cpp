@@ -156,7 +156,7 @@ std::optional<Type> with_onednn_layout(const Type& type, const Desc& desc) {
   if (d.format_kind != dnnl_blocked || d.extra.flags != dnnl_memory_extra_flag_none) return {};
   const auto& blocking = d.format_desc.blocking;
   const size_t rank = type.shape.size();
-  if (static_cast<size_t>(d.ndims) != rank) return {};  // the tensor is a filter with a group axis
+  if (static_cast<size_t>(d.ndims) != rank) return {};  // a filter with a group axis
   Layout layout;
   // Number of blocks along each axis: the padded extent divided by the axis's block sizes.
   Dims blocks(d.padded_dims, d.padded_dims + rank);

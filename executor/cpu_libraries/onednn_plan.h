@@ -12,7 +12,7 @@ namespace fluid {
 
 /// A LibraryTask whose dtypes oneDNN supports.
 struct OnednnTask : LibraryTask {
-  /// Whether the op's tensors are f16, but the types in this task are f32. The operands are
+  /// Whether an f16 op is computed in f32. The types in this task are then f32. The operands are
   /// converted to f32 before the primitive runs, and the result is converted to f16 afterwards.
   bool widened = false;
 };
@@ -27,13 +27,13 @@ struct OnednnPlan {
   };
   dnnl::primitive primitive;
   std::vector<Arg> args;  ///< operands, then the bias, then the result
-  dnnl::memory::desc workspace;
+  dnnl::memory::desc scratchpad;
   std::string implementation;  ///< oneDNN's name for the implementation of the primitive
   /// Shards that run instead of `primitive`; null if `primitive` runs.
   std::shared_ptr<const OnednnShards> shards = {};
 
   int64_t workspace_bytes() const {
-    return shards ? shards->workspace() : align_up(workspace.get_size());
+    return shards ? shards->workspace() : align_up(scratchpad.get_size());
   }
 };
 

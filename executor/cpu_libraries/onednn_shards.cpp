@@ -41,8 +41,8 @@ class ShardedCall {
   }
 
   void run() {
-    // Pass the thread count of the pool, even if there are fewer shards: libgomp would end the pool
-    // threads that are not in a smaller team.
+    // Use all threads of the pool, even if there are fewer shards. libgomp would terminate the
+    // threads that a smaller team does not need.
     const int threads = thread_count(0);
     run_shards(threads);
     for (const Shard& s : shards_) check_onednn(s.status);
@@ -108,9 +108,9 @@ std::shared_ptr<const OnednnShards> OnednnShards::create(const PrimitiveDesc& wh
   const int64_t images = x.dims()[0], threads = thread_count(0);
   const bool bf16 = whole.diff_weights_desc().data_type() == dnnl::memory::data_type::bf16;
   if (!bf16 || threads < 2) return nullptr;
-  const int64_t that_fit =
+  const int64_t max_shards =
       kMaxGradientBytes / std::max<int64_t>(1, static_cast<int64_t>(sum.get_size()));
-  const int64_t count = std::max<int64_t>(1, std::min({threads, images, that_fit}));
+  const int64_t count = std::max<int64_t>(1, std::min({threads, images, max_shards}));
   const ScopedLibraryThreads alone(1);
   auto all = std::make_shared<OnednnShards>();
   all->x_bytes_ = onednn_image_stride(x);

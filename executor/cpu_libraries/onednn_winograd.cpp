@@ -122,10 +122,10 @@ constexpr int64_t kChunkBytes = 8 << 20;
 struct Chunks {
   int64_t tiles, size;
 
-  Chunks(int64_t tiles, int64_t values_a_tile) : tiles(tiles) {
-    const int64_t tile_bytes = values_a_tile * int64_t{sizeof(float)};
-    const int64_t most = std::max<int64_t>(kChunkBytes / tile_bytes, 32);
-    const int64_t n = (tiles + most - 1) / most;
+  Chunks(int64_t tiles, int64_t values_per_tile) : tiles(tiles) {
+    const int64_t tile_bytes = values_per_tile * int64_t{sizeof(float)};
+    const int64_t max_tiles = std::max<int64_t>(kChunkBytes / tile_bytes, 32);
+    const int64_t n = (tiles + max_tiles - 1) / max_tiles;
     size = (tiles + n - 1) / n;
   }
   int64_t count() const { return (tiles + size - 1) / size; }
@@ -244,16 +244,16 @@ class WinogradCall {
   void run() {
     std::fill_n(zeros_, p_.zeros_bytes(), std::byte{});
     if (!p_.computes_filter_gradient()) {
-      parallel_over_filters([](WinogradCall& c, int64_t begin, int64_t end) {
+      parallel_over_source_channels([](WinogradCall& c, int64_t begin, int64_t end) {
         transform_winograd_filter(c.p_.problem.filter, c.filter_, begin * kWinogradLanes,
                                   end * kWinogradLanes, c.filter_planes_);
       });
     }
     for (first_ = 0; first_ < p_.chunks.tiles; first_ += p_.chunks.size) {
-      p_.computes_filter_gradient() ? add_chunk() : run_chunk();
+      p_.computes_filter_gradient() ? accumulate_chunk() : run_chunk();
     }
     if (p_.computes_filter_gradient()) {
-      parallel_over_filters([](WinogradCall& c, int64_t begin, int64_t end) {
+      parallel_over_source_channels([](WinogradCall& c, int64_t begin, int64_t end) {
         transform_winograd_filter_gradient(c.p_.problem.filter, c.filter_planes_,
                                            begin * kWinogradLanes, end * kWinogradLanes, c.filter_);
       });
@@ -303,7 +303,7 @@ class WinogradCall {
   void parallel_over_tiles(Body body) { parallel_over(chunk_tiles(), body); }
 
   /// Runs `body` in parallel over the source channels, in units of kWinogradLanes channels.
-  void parallel_over_filters(Body body) {
+  void parallel_over_source_channels(Body body) {
     parallel_over(p_.problem.filter.source_channels() / kWinogradLanes, body);
   }
 
@@ -333,7 +333,7 @@ class WinogradCall {
     });
   }
 
-  void add_chunk() {
+  void accumulate_chunk() {
     parallel_over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
       const int64_t channels = c.p_.to.columns;
       for (int64_t t = begin; t < end; ++t) {

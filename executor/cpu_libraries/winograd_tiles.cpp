@@ -63,9 +63,9 @@ std::vector<WinogradTiles::AxisPixels> WinogradTiles::axis_pixels(const Winograd
   return axis_pixels;
 }
 
-template <size_t kMost>
+template <size_t kMaxSide>
 void WinogradTiles::store_pixel_addresses(int64_t tile,
-                                          std::array<PixelIndex, kMost> AxisPixels::*axis,
+                                          std::array<PixelIndex, kMaxSide> AxisPixels::*axis,
                                           size_t side, const Pixels& source,
                                           std::byte** addresses) const {
   const auto n = static_cast<int64_t>(columns_.size());
@@ -74,9 +74,9 @@ void WinogradTiles::store_pixel_addresses(int64_t tile,
   for (const PixelIndex y : std::span(row.*axis).first(side)) {
     for (const PixelIndex x : std::span(column.*axis).first(side)) {
       const int64_t image = y.image * images_per_row_ + x.image;
-      const bool there = y.pixel >= 0 && x.pixel >= 0 && image < images_;
+      const bool inside = y.pixel >= 0 && x.pixel >= 0 && image < images_;
       const int64_t pixel = (image * source.height + y.pixel) * source.width + x.pixel;
-      *addresses++ = there ? source.images.data + pixel * source.images.pixel_bytes : source.none;
+      *addresses++ = inside ? source.images.data + pixel * source.images.pixel_bytes : source.none;
     }
   }
 }

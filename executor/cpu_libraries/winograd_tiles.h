@@ -58,8 +58,8 @@ class WinogradTiles {
     std::byte* none;  ///< address to store for pixels outside the images
   };
   /// Stores the addresses of a tile's `side` x `side` pixels in `addresses`.
-  template <size_t kMost>
-  void store_pixel_addresses(int64_t tile, std::array<PixelIndex, kMost> AxisPixels::*axis,
+  template <size_t kMaxSide>
+  void store_pixel_addresses(int64_t tile, std::array<PixelIndex, kMaxSide> AxisPixels::*axis,
                              size_t side, const Pixels& source, std::byte** addresses) const;
 
   int64_t images_;

@@ -165,14 +165,14 @@ struct WinogradMatrices<5> {
 /// Computes y = M x M' for a square matrix x with kIn rows. kTransform multiplies a vector by M.
 template <int kIn, int kOut, void (*kTransform)(const Vec*, Vec*)>
 FLUID_AVX512 void transform_2d(const Vec* x, Vec* y) {
-  Vec half[kIn * kOut];  // M x, in rows of kIn elements
+  Vec mx[kIn * kOut];  // M x, in rows of kIn elements
   for (int c = 0; c < kIn; ++c) {
     Vec column[kIn], result[kOut];
     for (int r = 0; r < kIn; ++r) column[r] = x[r * kIn + c];
     kTransform(column, result);
-    for (int r = 0; r < kOut; ++r) half[r * kIn + c] = result[r];
+    for (int r = 0; r < kOut; ++r) mx[r * kIn + c] = result[r];
   }
-  for (int r = 0; r < kOut; ++r) kTransform(half + r * kIn, y + r * kOut);
+  for (int r = 0; r < kOut; ++r) kTransform(mx + r * kIn, y + r * kOut);
 }
 
 template <int kPlanes>

@@ -62,9 +62,9 @@ void transform_winograd_output(const WinogradVariant& variant, WinogradPlanes fr
                                int64_t channels, const void* bias, bool relu,
                                const WinogradOutputPixels& pixels);
 
-/// A filter [out_channels, in_channels, taps, taps] in the plain layout. If `rotated`, the
-/// convolution rotates the filter by 180 degrees and swaps its channel axes, as for the input
-/// gradient.
+/// A filter [out_channels, in_channels, taps, taps] in row-major layout. If `rotated`, the
+/// convolution rotates the filter by 180 degrees and swaps its channel axes. The input gradient is
+/// such a convolution.
 struct WinogradFilter {
   WinogradVariant variant;
   int64_t out_channels, in_channels;
@@ -76,14 +76,14 @@ struct WinogradFilter {
   int64_t result_channels() const { return rotated ? in_channels : out_channels; }
 };
 
-/// Computes G w G' for the input channels [begin, end), which must be multiples of kWinogradLanes.
-/// Each plane of `to` is a matrix [input channel][output channel].
+/// Computes G w G' for the source channels [begin, end). `begin` and `end` must be multiples of
+/// kWinogradLanes. Each plane of `to` is a matrix [source channel][result channel].
 void transform_winograd_filter(const WinogradFilter& filter, const void* w, int64_t begin,
                                int64_t end, WinogradPlanes to);
 /// Computes the filter gradient G' m G, where m is the sum of (B' x B) * (A dy A') over all tiles.
-/// Element i of m is in plane i, a matrix [in_channels][out_channels]. Computes the rows [begin,
-/// end) of these matrices. `begin` and `end` must be multiples of kWinogradLanes. The filter must
-/// not be rotated.
+/// Plane i of `from` contains element i of m as a matrix [in_channels][out_channels]. Computes the
+/// gradient for the input channels [begin, end). `begin` and `end` must be multiples of
+/// kWinogradLanes. The filter must not be rotated.
 void transform_winograd_filter_gradient(const WinogradFilter& filter, WinogradPlanes from,
                                         int64_t begin, int64_t end, void* w);
 

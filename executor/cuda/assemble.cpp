@@ -10,7 +10,7 @@
 namespace fluid::cuda {
 namespace {
 
-/// Owns an nvJitLink handle, and keeps the result of the first call that failed.
+/// Owns an nvJitLink handle. Stores the result of the first call that failed.
 class Linker {
  public:
   explicit Linker(int architecture) {
@@ -53,10 +53,10 @@ class Linker {
 
 FluidGpuResult assemble_for(int architecture, const char* ptx, size_t length, void** cubin,
                             size_t* cubin_bytes) {
-  const std::string ended(ptx, length);  // the PTX, null-terminated as nvJitLink requires
+  const std::string terminated(ptx, length);  // nvJitLink requires null-terminated PTX
   Linker linker(architecture);
   linker.run_unless_failed([&](nvJitLinkHandle handle) {
-    return nvJitLinkAddData(handle, NVJITLINK_INPUT_PTX, ended.c_str(), ended.size() + 1,
+    return nvJitLinkAddData(handle, NVJITLINK_INPUT_PTX, terminated.c_str(), terminated.size() + 1,
                             "kernels");
   });
   linker.run_unless_failed([](nvJitLinkHandle handle) { return nvJitLinkComplete(handle); });
@@ -67,7 +67,7 @@ FluidGpuResult assemble_for(int architecture, const char* ptx, size_t length, vo
   linker.run_unless_failed(
       [&](nvJitLinkHandle handle) { return nvJitLinkGetLinkedCubin(handle, made.get()); });
   if (linker.result() != NVJITLINK_SUCCESS) {
-    // nvJitLink does not support GPU architectures that are newer than its version.
+    // nvJitLink does not support GPU architectures that are newer than the library.
     const bool unknown = linker.result() == NVJITLINK_ERROR_UNRECOGNIZED_ARCH;
     return set_error(
         unknown ? fluid_gpu_unusable : fluid_gpu_invalid_usage,

@@ -5,24 +5,24 @@
 namespace fluid::cuda {
 namespace {
 
-/// Layout of a row-major matrix that is read as a column-major matrix, and is thereby transposed.
-/// `row`: row stride in elements. `matrix`: batch stride in elements.
-ColumnMajorLayout read_by_columns(int64_t rows, int64_t columns, int64_t row, int64_t matrix) {
+/// Column-major layout that reads a row-major matrix as its transpose. `row`: row stride in
+/// elements. `matrix`: batch stride in elements.
+ColumnMajorLayout as_column_major(int64_t rows, int64_t columns, int64_t row, int64_t matrix) {
   return {.rows = columns, .columns = rows, .leading_dimension = row, .batch_stride = matrix};
 }
 
 ColumnMajorLayout stored_a(const FluidGpuMatmul& p) {
-  return p.transpose_a != 0 ? read_by_columns(p.k, p.m, p.a_row_stride, p.a_matrix_stride)
-                            : read_by_columns(p.m, p.k, p.a_row_stride, p.a_matrix_stride);
+  return p.transpose_a != 0 ? as_column_major(p.k, p.m, p.a_row_stride, p.a_matrix_stride)
+                            : as_column_major(p.m, p.k, p.a_row_stride, p.a_matrix_stride);
 }
 
 ColumnMajorLayout stored_b(const FluidGpuMatmul& p) {
-  return p.transpose_b != 0 ? read_by_columns(p.n, p.k, p.b_row_stride, p.b_matrix_stride)
-                            : read_by_columns(p.k, p.n, p.b_row_stride, p.b_matrix_stride);
+  return p.transpose_b != 0 ? as_column_major(p.n, p.k, p.b_row_stride, p.b_matrix_stride)
+                            : as_column_major(p.k, p.n, p.b_row_stride, p.b_matrix_stride);
 }
 
 ColumnMajorLayout stored_result(const FluidGpuMatmul& p) {
-  return read_by_columns(p.m, p.n, p.result_row_stride, p.result_matrix_stride);
+  return as_column_major(p.m, p.n, p.result_row_stride, p.result_matrix_stride);
 }
 
 bool is_half_precision(FluidGpuDtype dtype) {

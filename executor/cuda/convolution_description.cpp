@@ -8,7 +8,7 @@ namespace {
 
 using Int64x4 = std::array<int64_t, 4>;
 
-constexpr int64_t kMostExtent = INT32_MAX;
+constexpr int64_t kMaxExtent = INT32_MAX;
 /// Alignment of tensors in bytes. cuDNN's kernels do not benefit from a larger alignment.
 constexpr int64_t kAlignment = 16;
 
@@ -56,7 +56,7 @@ std::string validation_error(const FluidGpuConvolution& c) {
                               c.stride[0],     c.stride[1],   c.dilation[0], c.dilation[1],
                               c.filter_height, c.filter_width};
   const auto [least, most] = std::ranges::minmax(positive);
-  if (least < 1 || most > kMostExtent) return "an extent is not positive, or too large";
+  if (least < 1 || most > kMaxExtent) return "an extent is not positive, or too large";
   if (c.direction < fluid_gpu_forward || c.direction > fluid_gpu_filter_gradient) {
     return "its direction is invalid";
   }
@@ -136,10 +136,10 @@ DnnDescriptor ConvolutionDescription::convolution_descriptor() const {
   return made;
 }
 
-/// Describes the convolution, or one of its gradients, as a cuDNN operation. `to`: y, or dy for
-/// a gradient. If there is an addend, the result's buffer already holds it, and beta = 1 makes
-/// cuDNN accumulate into it.
-DnnDescriptor ConvolutionDescription::convolution_operation(Tensor to) const {
+/// Describes the convolution, or one of its gradients, as a cuDNN operation. `y`: the tensor for y,
+/// or for dy if the result is a gradient. If there is an addend, the result's buffer contains the
+/// addend, and beta = 1 makes cuDNN accumulate into the buffer.
+DnnDescriptor ConvolutionDescription::convolution_operation(Tensor y) const {
   struct Names {
     cudnnBackendDescriptorType_t type;
     cudnnBackendAttributeName_t convolution_descriptor, images, filters, maps, factor, added_factor;
@@ -168,7 +168,7 @@ DnnDescriptor ConvolutionDescription::convolution_operation(Tensor to) const {
   made.set(names.convolution_descriptor, convolution_descriptor())
       .set(names.images, tensor_descriptor(images))
       .set(names.filters, tensor_descriptor(filters))
-      .set(names.maps, tensor_descriptor(to))
+      .set(names.maps, tensor_descriptor(y))
       .set(names.factor, 1.0F)
       .set(names.added_factor, task_.has_addend != 0 ? 1.0F : 0.0F);
   made.finalize();

@@ -26,7 +26,7 @@ class ConvolutionDescription {
   cudnnStatus_t status() const { return graph_.status(); }
   const DnnDescriptor& graph() const { return graph_; }
 
-  /// The tensors that serve as operand a, operand b and the result.
+  /// The tensors at the addresses FluidGpuOperands::a, b and result.
   Tensor a() const { return task_.direction == fluid_gpu_data_gradient ? maps : images; }
   Tensor b() const { return task_.direction == fluid_gpu_filter_gradient ? maps : filters; }
   Tensor result() const;
@@ -35,7 +35,7 @@ class ConvolutionDescription {
  private:
   DnnDescriptor tensor_descriptor(Tensor tensor) const;
   DnnDescriptor convolution_descriptor() const;
-  DnnDescriptor convolution_operation(Tensor to) const;
+  DnnDescriptor convolution_operation(Tensor y) const;
   DnnDescriptor pointwise_operation(cudnnPointwiseMode_t mode, Tensor x, std::optional<Tensor> b,
                                     Tensor y) const;
 

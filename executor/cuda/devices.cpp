@@ -96,7 +96,7 @@ FluidGpuResult describe(int32_t device, FluidGpuDescription* description) {
 
 FluidGpuResult open(int32_t device, FluidGpu** gpu) {
   int32_t sm = 0;
-  if (const auto asked = architecture(device, &sm); asked != fluid_gpu_ok) return asked;
+  if (const auto result = architecture(device, &sm); result != fluid_gpu_ok) return result;
   if (sm < FLUID_GPU_OLDEST_ARCHITECTURE) {
     return set_error(fluid_gpu_unusable, "sm_" + std::to_string(sm) + " is not supported");
   }
@@ -110,8 +110,8 @@ FluidGpuResult close(FluidGpu* gpu) {
   const std::unique_ptr<FluidGpu> owned(gpu);
   return run_on(gpu, "closing a GPU", [&] {
     const cudaError_t waited = wait_for_streams(gpu);
-    const cudaError_t given = gpu->gpu_resources.release_all();
-    return waited != cudaSuccess ? waited : given;
+    const cudaError_t released = gpu->gpu_resources.release_all();
+    return waited != cudaSuccess ? waited : released;
   });
 }
 

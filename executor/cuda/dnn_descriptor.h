@@ -89,7 +89,7 @@ class DnnDescriptor {
   DnnDescriptor& set(cudnnBackendAttributeName_t name, const DnnDescriptor& other) {
     return propagate_error(other).set(name, other.descriptor_);
   }
-  /// Takes over the status of `other`, unless this descriptor already has an error.
+  /// Copies the status of `other`, unless this descriptor already has an error.
   DnnDescriptor& propagate_error(const DnnDescriptor& other) {
     if (ok()) status_ = other.status_;
     return *this;

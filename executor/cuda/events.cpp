@@ -3,9 +3,8 @@
 
 namespace fluid::cuda {
 
-/// Events are created without cudaEventBlockingSync, so that a host thread spins while waiting for
-/// an event. Blocking would wake the thread by an interrupt, which can take longer than a short
-/// step.
+/// Does not set cudaEventBlockingSync, so a host thread spins while waiting for an event. A blocked
+/// thread would be woken by an interrupt, which can take longer than a short step.
 FluidGpuResult event_create(FluidGpu* gpu, FluidGpuEventUse use, FluidGpuEvent** event) {
   const bool has_timing = use == fluid_gpu_event_timing;
   const unsigned flags = has_timing ? cudaEventDefault : cudaEventDisableTiming;

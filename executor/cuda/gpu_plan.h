@@ -15,9 +15,9 @@ struct FluidGpuPlan {
   virtual FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& operands) = 0;
 
   FluidGpu* gpu;
-  bool has_addend, has_bias;  ///< whether the plan adds an addend, and whether it adds a bias
-  int64_t workspace = 0;      ///< workspace that the plan needs, in bytes
-  bool loaded = false;        ///< whether the plan's kernels have been loaded onto the GPU
+  bool has_addend, has_bias;
+  int64_t workspace = 0;  ///< workspace that the plan needs, in bytes
+  bool loaded = false;    ///< whether the plan's kernels have been loaded onto the GPU
 };
 
 namespace fluid::cuda {

@@ -6,7 +6,7 @@
 
 namespace fluid::cuda {
 
-/// Runs a sequence of cuBLASLt calls until one fails, and keeps the status of the failed call.
+/// Runs a sequence of cuBLASLt calls until one fails, and stores the status of the failed call.
 class BlasCalls {
  public:
   template <class Call>

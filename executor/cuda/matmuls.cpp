@@ -105,7 +105,7 @@ FluidGpuResult matmul_algorithms(FluidGpu* gpu, const FluidGpuMatmul* matmul, in
                                             &found_count);
     });
   }
-  // cuBLASLt has no algorithm: returns an empty list.
+  // cuBLASLt has no algorithm for this matmul: return an empty list.
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return fluid_gpu_ok;
   if (status != CUBLAS_STATUS_SUCCESS) return blas_result(gpu, action, status);
   for (const auto& result : std::span(found).first(static_cast<size_t>(found_count))) {

@@ -51,8 +51,7 @@ FluidGpuResult module_kernel(FluidGpuModule* module, const char* name, FluidGpuK
     const cudaError_t error = cudaLibraryGetKernel(&found, module->handle, name);
     if (error != cudaSuccess) return error;
     *kernel = reinterpret_cast<FluidGpuKernel*>(found);
-    // Loads the kernel now, because loading it at the first launch would be an error during stream
-    // capture.
+    // Load the kernel now. A load at the first launch would fail during stream capture.
     cudaFuncAttributes loaded;
     return cudaFuncGetAttributes(&loaded, found);
   });

@@ -45,8 +45,8 @@ class BodyProgram {
   size_t operand_of(const std::string& feed) const { return operands_.at(feed); }
 
  private:
-  /// Turns the copied arguments of the body into feeds. concrete_copy() has placed the arguments
-  /// first in the program, in the order of their first use.
+  /// Turns the arguments of the body into feeds. In the program that concrete_copy() returns, the
+  /// arguments come first, in the order of their first use.
   void turn_arguments_into_feeds() {
     std::vector<const ir::Op*> arguments;
     for (const ir::Op* op : ops_) {
@@ -123,10 +123,10 @@ std::optional<NonfiniteOp> first_nonfinite_op(const NonfiniteKernel& bad, int64_
   options.fuse = options.libraries = false;
   run_passes(program, pipeline(options), options, device.target());
   const MemoryPlan plan = memory_plan(program, options);
-  const Regions regions{.state = align_up(plan.state),
-                        .feeds = align_up(plan.feeds),
-                        .outputs = align_up(plan.outputs),
-                        .transient = align_up(plan.transient)};
+  const RegionSizes regions{.state = align_up(plan.state),
+                            .feeds = align_up(plan.feeds),
+                            .outputs = align_up(plan.outputs),
+                            .transient = align_up(plan.transient)};
   const auto place = device.allocate_memory(regions);
   const auto executable = device.compile(program, plan, options);
   const MemoryAddresses& memory = place->addresses();
@@ -179,14 +179,16 @@ std::optional<NonfiniteElement> first_nonfinite_element(const void* data, DType 
   return std::nullopt;
 }
 
-std::string describe_body_op(const NonfiniteKernel& kernel, int64_t batch, Device& device) {
+std::string describe_nonfinite_body_op_or_empty(const NonfiniteKernel& kernel, int64_t batch,
+                                                Device& device) {
   if (kernel.operands.empty()) return "";
   const auto op = first_nonfinite_op(kernel, batch, device);
   return op ? text_of(*op, batch) : "";
 }
 
 std::string describe_nonfinite_op(const NonfiniteKernel& kernel, int64_t batch, Device& device) {
-  if (std::string text = describe_body_op(kernel, batch, device); !text.empty()) return text;
+  if (std::string text = describe_nonfinite_body_op_or_empty(kernel, batch, device); !text.empty())
+    return text;
   // Names the first op of the kernel's body, because it is unknown which op of the kernel produced
   // the first non-finite value. The body of a library kernel starts with its matmul or convolution.
   const auto& name = kernel.op->attrs.get<GraphRef>("body").name;

@@ -33,6 +33,7 @@ struct NonfiniteKernel {
 std::string describe_nonfinite_op(const NonfiniteKernel& kernel, int64_t batch, Device& device);
 /// Like describe_nonfinite_op(), but returns "" if no op in the kernel's body has a non-finite
 /// result, or if `kernel` has no copies of its inputs.
-std::string describe_body_op(const NonfiniteKernel& kernel, int64_t batch, Device& device);
+std::string describe_nonfinite_body_op_or_empty(const NonfiniteKernel& kernel, int64_t batch,
+                                                Device& device);
 
 }  // namespace fluid

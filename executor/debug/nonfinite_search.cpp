@@ -98,7 +98,7 @@ std::string NonfiniteSearch::describe_nonfinite_kernel(const PreparedStep& step,
                                                        const Batch& batch) {
   std::optional<NonfiniteKernel> bad;
   size_t bad_run = 0;
-  size_t calls = 0;  // number of calls started; identifies a call, because a scan repeats its ops
+  size_t calls = 0;  // number of calls started; identifies a call of an op that a scan repeats
   rerun_observed(step, step.runs().size() - 1, batch,
                  [&](size_t i, const ir::Op& op, void* const* buffers, bool done) {
                    bad_run = i;
@@ -136,7 +136,7 @@ std::string NonfiniteSearch::describe_nonfinite_body_op(const PreparedStep& step
         if (done || !is_recomputable(op)) return true;
         const int64_t samples = step.runs()[i].micro_batch.samples;
         const NonfiniteKernel kernel{&op, 0, {}, copies_of(op.operands, buffers, samples)};
-        text = describe_body_op(kernel, samples, host_device());
+        text = describe_nonfinite_body_op_or_empty(kernel, samples, host_device());
         return text.empty();
       });
   return text;

@@ -17,8 +17,8 @@ class NonfiniteSearch {
   void save_control_variables();
 
   /// Describes the first non-finite value of the last training step: op, source line, element.
-  /// Returns "" if all values were finite. Leaves all variables unchanged. Throws as
-  /// Session::rerun_observed() does.
+  /// Returns "" if all values were finite. Leaves all variables unchanged. Throws the errors of
+  /// Session::rerun_observed().
   std::string describe_first_nonfinite(const PreparedStep& step, const Batch& batch);
 
  private:

@@ -33,7 +33,7 @@ std::optional<StoreCopy> store_copy(const MemoryPlan& plan, const ir::Op& store,
 std::byte* address_of(const BufferRef& buffer, const MemoryAddresses& memory,
                       const Variables& variables, Slots slots) {
   if (buffer.region == Region::state) {
-    return memory.state + variables.named(buffer.variable).offset + buffer.offset;
+    return memory.state + variables.at(buffer.variable).offset + buffer.offset;
   }
   if (buffer.region == Region::transient) return memory.transient + buffer.offset;
   std::byte* slot = buffer.region == Region::feeds

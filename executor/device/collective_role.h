@@ -8,8 +8,7 @@
 
 namespace fluid {
 
-/// Relation of a call of a step to collectives: the call is a collective, waits for collectives, or
-/// neither.
+/// Whether a call of a step is a collective, and which collectives must complete before the call.
 struct CollectiveRole {
   /// Element count of the collective, which runs in place on buffer 0 in the dtype of operand 0.
   /// -1: the call is not a collective.

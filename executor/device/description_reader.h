@@ -27,9 +27,10 @@ class DescriptionReader {
   void read(const char* name, std::string& value);
   void read(const char* name, int& value);
   void read(const char* name, int64_t& value);
-  using Pairs = std::map<std::string, std::array<double, 2>>;  ///< an object of pairs of numbers
+  /// An object whose values are pairs of numbers.
+  using Pairs = std::map<std::string, std::array<double, 2>>;
   void read(const char* name, Pairs& value);
-  /// Throws UserError with the reason `why`: the value that was read for entry `name` is invalid.
+  /// Throws UserError, because entry `name` has an invalid value. `why`: reason in the message.
   [[noreturn]] void reject(const char* name, const std::string& why) const;
   /// Throws UserError if the object has an entry that was neither read nor listed in `known`.
   void reject_unknown_entries(std::vector<std::string> known) const;

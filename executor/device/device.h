@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "executor/device/compile_report.h"
-#include "executor/device/limits.h"
+#include "executor/device/peak_rates.h"
 #include "executor/device/place_memory.h"
 #include "executor/device/step_times.h"
 #include "executor/device/variables.h"
@@ -68,8 +68,8 @@ class LibraryRejection : public DeviceError {
   std::string reason_;
 };
 
-/// A call in the call list of an executable.
-struct CallOp {
+/// Describes one call of an executable.
+struct ExecutableCall {
   const ir::Op* op = nullptr;
   int64_t steps = 1;  ///< number of times that a scan repeats the call; 1 outside of scans
 };
@@ -112,8 +112,8 @@ class Executable {
     const std::optional<StepStatus> ended = start(slots, times);
     return ended ? *ended : finish(slots.outputs);
   }
-  /// The ops of the call list, in execution order.
-  virtual std::vector<CallOp> call_ops() const = 0;
+  /// Returns one element per call, in execution order.
+  virtual std::vector<ExecutableCall> call_ops() const = 0;
   /// Sets the callback for later runs; null removes the callback. A run with a callback skips
   /// collectives and all ops that depend on their results.
   virtual void set_observer(KernelObserver observer) = 0;
@@ -126,7 +126,7 @@ class Device {
   virtual const Target& target() const = 0;
   virtual int threads() const = 0;  ///< number of host threads for copying feeds
   /// Allocates the memory of a session. Throws DeviceError when the place has too little memory.
-  virtual std::shared_ptr<PlaceMemory> allocate_memory(const Regions& regions) const = 0;
+  virtual std::shared_ptr<PlaceMemory> allocate_memory(const RegionSizes& regions) const = 0;
   /// Compiles the main graph of a program that has been through the whole pass pipeline.
   /// `final_program` and `plan` must outlive the result. Returns null when a library has no
   /// algorithm for an op that the target assigned to the library. Afterwards the target no longer
@@ -148,7 +148,7 @@ class Device {
   /// Returns the bytes of pinned host memory in use.
   virtual int64_t pinned_bytes() const { return 0; }
   /// Peak FLOP/s and memory bandwidth of the place. The first call may run a benchmark.
-  virtual Limits limits() const = 0;
+  virtual PeakRates peak_rates() const = 0;
 };
 
 }  // namespace fluid

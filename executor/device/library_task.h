@@ -60,8 +60,8 @@ inline bool lists_kernel(const ir::Op& op, KernelDevice device, std::string_view
   });
 }
 
-/// Returns the entries of kernel table `kinds` for the CPU kernels that the op definition of `op`
-/// lists.
+/// Returns the entries of kernel table `kinds` whose kernels the op definition of `op` lists for
+/// the CPU.
 template <class Kind, size_t n>
 std::vector<const Kind*> cpu_kernels_for(const Kind (&kinds)[n], const ir::Op& op) {
   std::vector<const Kind*> found;

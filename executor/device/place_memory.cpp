@@ -2,13 +2,13 @@
 
 namespace fluid {
 
-SlotAddresses slot_addresses(std::byte* begin, const Regions& regions) {
+SlotAddresses slot_addresses(std::byte* begin, const RegionSizes& regions) {
   std::byte* outputs = begin + regions.feed_slots * regions.feeds;
   return {.feeds = {begin, regions.feed_slots > 1 ? begin + regions.feeds : nullptr},
           .outputs = {outputs, outputs + regions.outputs}};
 }
 
-MemoryAddresses region_addresses(std::byte* begin, const Regions& regions) {
+MemoryAddresses region_addresses(std::byte* begin, const RegionSizes& regions) {
   MemoryAddresses memory;
   memory.state = begin;
   memory.slots = slot_addresses(begin + regions.state, regions);

@@ -8,7 +8,7 @@
 namespace fluid {
 
 /// Sizes in bytes of the regions of a session's memory.
-struct Regions {
+struct RegionSizes {
   int64_t state = 0;
   int64_t feeds = 0;    ///< size of one feed slot
   int64_t outputs = 0;  ///< size of one of the two output slots
@@ -16,7 +16,7 @@ struct Regions {
   int feed_slots = 1;  ///< number of feed slots, 1 or 2
   int64_t slot_bytes() const { return feed_slots * feeds + 2 * outputs; }
   int64_t total_bytes() const { return state + slot_bytes() + transient; }
-  bool operator==(const Regions&) const = default;
+  bool operator==(const RegionSizes&) const = default;
 };
 
 /// Addresses of the feed slots and output slots. Consecutive steps alternate between the two output
@@ -27,7 +27,7 @@ struct SlotAddresses {
 };
 /// Returns the addresses of the slots in memory that starts at `begin`: the feed slots, followed by
 /// the output slots.
-SlotAddresses slot_addresses(std::byte* begin, const Regions& regions);
+SlotAddresses slot_addresses(std::byte* begin, const RegionSizes& regions);
 
 /// Device addresses of the regions of a session's memory. The addresses are constant until the next
 /// Executable::bind().
@@ -46,18 +46,18 @@ struct MemoryAddresses {
 };
 
 /// Returns the addresses of the regions, which lie consecutively in memory that starts at `begin`.
-MemoryAddresses region_addresses(std::byte* begin, const Regions& regions);
+MemoryAddresses region_addresses(std::byte* begin, const RegionSizes& regions);
 
 /// The memory of a session on its place, zero-initialised. Must not be destroyed while a step runs
 /// on, or is bound to, this memory.
 class PlaceMemory {
  public:
-  explicit PlaceMemory(const Regions& regions) : regions_(regions) {}
+  explicit PlaceMemory(const RegionSizes& regions) : regions_(regions) {}
   virtual ~PlaceMemory() = default;
   PlaceMemory(const PlaceMemory&) = delete;
   PlaceMemory& operator=(const PlaceMemory&) = delete;
 
-  const Regions& regions() const { return regions_; }
+  const RegionSizes& regions() const { return regions_; }
   const MemoryAddresses& addresses() const { return memory_; }
   virtual int64_t resident_bytes() const = 0;  ///< bytes that are backed by physical memory
   /// Whether the host can dereference addresses of this memory.
@@ -78,7 +78,7 @@ class PlaceMemory {
   /// of the old memory may be read. No step may be in flight. Throws DeviceError when there is too
   /// little memory. The old memory then keeps its content, perhaps at other addresses, unless
   /// is_lost().
-  virtual std::shared_ptr<PlaceMemory> reallocate(const Regions& regions) = 0;
+  virtual std::shared_ptr<PlaceMemory> reallocate(const RegionSizes& regions) = 0;
   /// Whether a failed reallocate() lost the content of the memory.
   bool is_lost() const { return memory_.state == nullptr; }
 
@@ -86,7 +86,7 @@ class PlaceMemory {
   MemoryAddresses memory_;
 
  private:
-  Regions regions_;
+  RegionSizes regions_;
 };
 
 }  // namespace fluid

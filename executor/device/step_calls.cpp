@@ -20,7 +20,7 @@ bool is_call(const ir::Op& op) {
          !std::holds_alternative<Store>(lower);
 }
 
-/// Resolves the buffers of one scan in each of its steps.
+/// Maps the values in the body of one scan to buffers, for each step.
 class ScanBuffers {
  public:
   /// `outer`: the buffers of the operands and results of `scan`. `workspace`: offset of the scan's
@@ -75,7 +75,7 @@ class ScanBuffers {
     return copy == plan_.result_copies.end() ? result_element(i, step) : in_workspace(copy->second);
   }
 
-  /// The buffer of carry `i` that step `step` reads and that the previous step writes.
+  /// Returns the buffer of carry `i` that step `step - 1` writes and step `step` reads.
   BufferRef carry(size_t i, int64_t step) const {
     return in_workspace(plan_.carries[i][static_cast<size_t>(step % 2)]);
   }
@@ -93,7 +93,7 @@ class ScanBuffers {
   BufferOf outer_;
   int64_t workspace_;
   int64_t batch_;
-  std::map<Value, size_t> outputs_;  ///< root of an output of the body -> index of the output
+  std::map<Value, size_t> outputs_;  ///< root_of(output of the body) -> index of the output
 };
 
 /// Collects the calls of a graph, including the calls in the bodies of its scans.
@@ -158,7 +158,8 @@ class CallList {
       list.add_scan_step(scan, position, plan, buffers, workspace, step);
       return list.take();
     };
-    const bool strided = steps > CallLoop::kMinSteps;  // then step 3 is not the last one
+    // With kMinSteps steps, each phase is a single step, and the strides are unused.
+    const bool strided = steps > CallLoop::kMinSteps;
     std::vector<StepCall> first = calls_of(0), odd = calls_of(1), even = calls_of(2),
                           next_odd = calls_of(strided ? 3 : 1), last = calls_of(steps - 1);
     ++num_loops_;

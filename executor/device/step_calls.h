@@ -9,13 +9,14 @@
 
 namespace fluid {
 
-/// A loop over the steps of a scan that repeats a call. All buffers move by a constant number of
-/// bytes per step, with two exceptions. Carries alternate between two buffers, so odd and even
-/// steps differ. The first and the last step use the operands and results of the scan.
+/// Repeats a call in every step of a scan. From step to step, each buffer address changes by a
+/// constant stride, with two exceptions. Carries alternate between two buffers, so odd and even
+/// steps differ. The first step reads the initial carries from the scan's operands, and the last
+/// step writes the final carries to the scan's results.
 struct CallLoop {
   enum Phase : uint8_t { kFirst, kOdd, kEven, kLast };
   static constexpr size_t kPhases = 4;
-  /// A scan with fewer steps has no loop.
+  /// A scan with fewer steps is unrolled.
   static constexpr int64_t kMinSteps = 4;
 
   int64_t id = 0;  ///< calls of the same loop are consecutive and have the same id
@@ -23,30 +24,32 @@ struct CallLoop {
   /// Buffers of the first odd step, the first even step after step 0, and the last step; indexed by
   /// Phase - 1. StepCall::refs are the buffers of the first step.
   std::array<std::vector<BufferRef>, kPhases - 1> refs = {};
-  std::vector<int64_t> strides = {};  ///< bytes per step, for the phases kOdd and kEven
+  /// For each buffer: stride in bytes per step, in the phases kOdd and kEven.
+  std::vector<int64_t> strides = {};
 
   static Phase phase_of(int64_t step, int64_t steps) {
     if (step == 0) return kFirst;
     if (step + 1 == steps) return kLast;
     return step % 2 == 1 ? kOdd : kEven;
   }
-  /// Returns how many steps `step` is after the first step of its phase. The buffers have moved by
-  /// this multiple of their strides since then.
+  /// Returns the number of steps from the first step of `phase` to `step`. Between
+  /// these two steps, each buffer address changes by this number times the buffer's stride.
   static int64_t distance(int64_t step, Phase phase) {
     return phase == kOdd || phase == kEven ? step - phase : 0;
   }
 };
 
-/// One call of a compiled graph: an op of the main graph, an op of a scan's body in one scan step,
-/// or a copy of `copy_bytes` bytes from buffer 0 to buffer 1.
+/// One call of a compiled graph. The call computes an op of the main graph or of a scan's body, or
+/// copies `copy_bytes` bytes from buffer 0 to buffer 1.
 struct StepCall {
   ir::Op* op = nullptr;
   /// Index of the op in the main graph. For an op in a scan: index of the scan.
   int position = 0;
-  /// Buffers of the operands, then of the results; in a loop, those of the first step.
+  /// Buffers of the operands, followed by the buffers of the results. In a loop: buffers of the
+  /// first step.
   std::vector<BufferRef> refs;
   Range workspace;         ///< planned workspace; empty if `op` has none
-  int64_t copy_bytes = 0;  ///< for a copy: size of a sequence element of the scan `op`; else 0
+  int64_t copy_bytes = 0;  ///< bytes of the scan element that the call copies; 0: no copy
   std::optional<CallLoop> loop = {};
 
   /// Whether the call writes a result to the state region, in any step of its loop.
@@ -58,8 +61,9 @@ struct StepCall {
 
 /// How step_calls() lists the calls of a scan.
 enum class ScanCalls : uint8_t {
-  unrolled,  ///< the calls of all steps
-  loops,     ///< a CallLoop; short scans, and scans that contain scans, are unrolled
+  unrolled,  ///< one StepCall per call and step
+  /// One StepCall with a CallLoop per call. Scans that are short or contain scans are unrolled.
+  loops,
 };
 /// The calls of a compiled graph, in execution order, without `store` ops.
 std::vector<StepCall> step_calls(const ir::Graph& main, const MemoryPlan& plan,

@@ -20,7 +20,7 @@ struct TimeSpan {
 /// Times of the phases of one call. A phase that did not occur has begin = end = 0.
 struct CallTimes {
   TimeSpan wait;        ///< waiting for the collectives whose results the call reads
-  TimeSpan call;        ///< running the call; for a collective, enqueueing it
+  TimeSpan call;        ///< running the call; for a collective, only enqueueing
   TimeSpan collective;  ///< running the collective, concurrently with the following calls
 };
 

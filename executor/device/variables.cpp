@@ -64,7 +64,7 @@ const Variable* Variables::find(std::string_view name) const {
   return at == position_.end() ? nullptr : &variables_[at->second];
 }
 
-const Variable& Variables::named(std::string_view name) const {
+const Variable& Variables::at(std::string_view name) const {
   if (const Variable* v = find(name)) return *v;
   std::vector<std::string> names;
   for (const Variable& v : variables_) names.push_back(v.name);
@@ -114,9 +114,9 @@ bool is_initialised(const Variable& variable) {
          !parameter_of_half_weight(variable.name);
 }
 
-std::set<std::string> StartupPlan::filled_names() const {
+std::set<std::string> StartupPlan::computed_names() const {
   std::set<std::string> names;
-  for (const VariableDecl& v : filled) names.insert(v.name);
+  for (const VariableDecl& v : computed) names.insert(v.name);
   return names;
 }
 
@@ -131,8 +131,8 @@ StartupPlan plan_startup_values(const std::set<std::string>& wanted, const Varia
       if (is_zero_initialized(v.attrs, v.loc)) {
         startup.zeros.insert(v.name);
       } else {
-        v.type = table.named(v.name).type;
-        startup.filled.push_back(std::move(v));
+        v.type = table.at(v.name).type;
+        startup.computed.push_back(std::move(v));
       }
     }
   }

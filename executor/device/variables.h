@@ -68,7 +68,7 @@ class Variables {
            std::optional<TensorShard> shard = {});
   const Variable* find(std::string_view name) const;  ///< null if there is no such variable
   /// Throws UserError if there is no such variable. The message suggests the most similar name.
-  const Variable& named(std::string_view name) const;
+  const Variable& at(std::string_view name) const;
   const std::vector<Variable>& all() const { return variables_; }
   int64_t bytes() const { return bytes_; }
 
@@ -95,8 +95,8 @@ bool is_initialised(const Variable& variable);
 struct StartupPlan {
   /// Names of zero-initialised variables, which need no code because new memory is zero.
   std::set<std::string> zeros;
-  std::vector<VariableDecl> filled;  ///< variables whose values the startup program computes
-  std::set<std::string> filled_names() const;
+  std::vector<VariableDecl> computed;  ///< variables whose values the startup program computes
+  std::set<std::string> computed_names() const;
 };
 /// Finds the initialisers of the variables named in `wanted`. The first of `programs` that declares
 /// a variable provides its initialiser; `table` provides its type.

@@ -35,8 +35,8 @@ std::string must_be_backoff(const std::string& text) {
   return good ? "" : "must be above 0 and at most 1, not " + text;
 }
 
-/// A given flag that configures a dynamic loss scale, such as "--loss-scale-init"; "" if no such
-/// flag is given.
+/// Returns the first given flag that configures a dynamic loss scale, such as "--loss-scale-init";
+/// "" if there is none.
 std::string dynamic_scale_flag(const LossScaleFlags& flags) {
   return flags.initial    ? "--loss-scale-init"
          : flags.growth   ? "--loss-scale-growth"
@@ -73,7 +73,7 @@ LossScale loss_scale_of(const LossScaleFlags& flags) {
 /// Throws UserError for --amp-dtype, --amp-f32 or --amp-half without --amp.
 void reject_amp_details(const AmpFlags& flags) {
   const std::pair<const char*, const std::string&> details[] = {
-      {"--amp-dtype", flags.dtype}, {"--amp-f32", flags.f32}, {"--amp-half", flags.half}};
+      {"--amp-dtype", flags.dtype}, {"--amp-f32", flags.in_f32}, {"--amp-half", flags.in_half}};
   for (const auto& [flag, value] : details) {
     if (!value.empty()) throw UserError(std::string(flag) + " " + value + ": needs --amp o1");
   }
@@ -92,11 +92,12 @@ void add_amp_flags(CLI::App& command, AmpFlags& flags) {
   command.add_option("--amp-dtype", flags.dtype, "half-precision dtype of --amp (default: bf16)")
       ->type_name("bf16|f16");
   command
-      .add_option("--amp-f32", flags.f32,
+      .add_option("--amp-f32", flags.in_f32,
                   "ops and layers that --amp keeps in f32, for example softmax,fc0")
       ->type_name("NAMES");
   command
-      .add_option("--amp-half", flags.half, "ops and layers that --amp computes in half precision")
+      .add_option("--amp-half", flags.in_half,
+                  "ops and layers that --amp computes in half precision")
       ->type_name("NAMES");
 }
 
@@ -152,8 +153,8 @@ std::optional<AmpOptions> amp_options(const AmpFlags& flags) {
   }
   AmpOptions amp;
   if (flags.level == "o2") amp.level = AmpLevel::o2;
-  if (!flags.f32.empty()) amp.in_f32 = CLI::detail::split(flags.f32, ',');
-  if (!flags.half.empty()) amp.in_half = CLI::detail::split(flags.half, ',');
+  if (!flags.in_f32.empty()) amp.in_f32 = CLI::detail::split(flags.in_f32, ',');
+  if (!flags.in_half.empty()) amp.in_half = CLI::detail::split(flags.in_half, ',');
   if (!flags.dtype.empty()) {
     const std::optional<DType> half = parse_dtype(flags.dtype);
     if (half != DType::bf16 && half != DType::f16) {

@@ -23,10 +23,10 @@ struct LossScaleFlags {
 
 /// The --amp flags of mixed precision.
 struct AmpFlags {
-  std::string level;  ///< AMP level: "o1", "o2" or "auto"; "off" or empty: no mixed precision
-  std::string dtype;  ///< half-precision dtype: "bf16" or "f16"; empty: bf16
-  std::string f32;    ///< comma-separated names of ops and layers to keep in f32
-  std::string half;   ///< comma-separated names of ops and layers to compute in half precision
+  std::string level;    ///< AMP level: "o1", "o2" or "auto"; "off" or empty: no mixed precision
+  std::string dtype;    ///< half-precision dtype: "bf16" or "f16"; empty: bf16
+  std::string in_f32;   ///< comma-separated names of ops and layers to keep in f32
+  std::string in_half;  ///< comma-separated names of ops and layers to compute in half precision
   LossScaleFlags loss_scale;
 };
 void add_amp_flags(CLI::App& command, AmpFlags& flags);

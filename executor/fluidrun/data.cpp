@@ -29,9 +29,9 @@
 namespace fluid {
 namespace {
 
-/// Maximum number of samples to read without --check. They are evenly spread over the data.
+/// Maximum number of samples to read without --check, evenly spread over the data.
 constexpr int64_t kDescribedSamples = 1000;
-/// Maximum number of classes, and of bad records, to list.
+/// Maximum number of classes, or of distinct values of a column, to list.
 constexpr size_t kMaxListed = SkippedRecords::kMaxErrors;
 
 struct DataFlags {
@@ -136,7 +136,8 @@ struct StreamSurvey {
   std::vector<std::vector<Tensor>> shown;  ///< values of the first samples
 };
 
-/// Reads at most `samples` samples of a stream, and keeps the first `shown`. Stops at a bad record.
+/// Reads at most `samples` samples of a stream, and stores the values of the first `shown` samples.
+/// Stops at a bad record.
 StreamSurvey survey(SampleStream& stream, int64_t samples, int64_t shown) {
   StreamSurvey result{.survey = {.columns = std::vector<ColumnSummary>(stream.columns().size())}};
   int64_t& read = result.survey.read;
@@ -240,7 +241,7 @@ void print_samples(const SampleSource& source, int64_t count) {
 void print_rate(const DataSource& data, const DataFlags& flags) {
   ReaderOptions options = {.batch = flags.batch,
                            .workers = flags.workers,
-                           .bad_records = flags.skips() ? BadRecords::leave_out : BadRecords::stop,
+                           .bad_records = flags.skips() ? BadRecords::drop : BadRecords::stop,
                            .shuffle_buffer = data.shuffle_buffer};
   if (data.source != nullptr || data.shuffle_buffer > 0) options.shuffle_seed = 0;
   Reader reader = data.reader(options);
@@ -250,11 +251,12 @@ void print_rate(const DataSource& data, const DataFlags& flags) {
   const double seconds = watch.ms() / 1000;
   fmt::print("{} samples in {:.3g} s: {:.0f} samples/s in batches of {}\n", samples, seconds,
              static_cast<double>(samples) / seconds, flags.batch);
-  report_skipped(reader, flags.spec);
+  print_skipped_records(reader, flags.spec);
 }
 
-/// Prints to stderr the bad records: those that were left out when the data was opened, and those
-/// of the survey. Returns the exit code: 1 if there are any, unless --on-bad-record skips them.
+/// Prints the errors of bad records to stderr, and the number of bad records to stdout. `bad`: the
+/// records that were left out when the data was opened. Returns the exit code: 1 if a record is
+/// bad, unless --on-bad-record is "skip".
 int report_bad_records(const DataFlags& flags, SkippedRecords bad, const Survey& survey) {
   if (!flags.check && bad.count == 0 && survey.bad.empty()) return 0;
   const int64_t read = survey.read + bad.count;
@@ -292,11 +294,12 @@ int describe_stream(const DataFlags& flags, SampleStream& stream) {
 }
 
 int run(const DataFlags& flags) {
-  const bool goes_on = flags.check || flags.skips();
-  const DataSource data = open_data(
-      flags.spec, flags.split, {.bad_records = goes_on ? BadRecords::leave_out : BadRecords::stop});
-  // A stream ends at a bad record: its reader rejects the option.
-  if (data.stream != nullptr && flags.skips()) data.reader({.bad_records = BadRecords::leave_out});
+  const bool leaves_out_bad_records = flags.check || flags.skips();
+  const DataSource data =
+      open_data(flags.spec, flags.split,
+                {.bad_records = leaves_out_bad_records ? BadRecords::drop : BadRecords::stop});
+  // A stream cannot skip bad records: data.reader() throws UserError.
+  if (data.stream != nullptr && flags.skips()) data.reader({.bad_records = BadRecords::drop});
   if (flags.rate) {
     print_rate(data, flags);
     return 0;

@@ -29,7 +29,7 @@ struct DevicesFlags {
 
 struct Gpu {
   FluidGpuDescription description{};
-  std::string problem;  ///< reason why the GPU cannot run programs; "" if it can run them
+  std::string problem;  ///< reason why the GPU cannot run programs; "" if there is none
   bool is_described = false;
 };
 
@@ -63,7 +63,7 @@ std::string library_version(int64_t version) {
 }
 
 /// Formats the version of the NVIDIA driver and the CUDA version that the driver supports:
-/// "580.95.05 for CUDA 13.0". Omits the driver version if /sys does not contain it.
+/// "580.95.05 for CUDA 13.0". Omits the driver version if the file in /sys does not exist.
 std::string driver_version(int64_t cuda) {
   if (cuda == 0) return "none";
   std::ifstream module("/sys/module/nvidia/version");

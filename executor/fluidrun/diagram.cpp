@@ -63,7 +63,7 @@ constexpr int kMinBoxWidth = 260, kLineHeight = 16, kGapX = 40, kGapY = 56, kMar
 constexpr double kCharWidth = 6.7, kTitleCharWidth = 8;
 constexpr const char *kSavedColour = "#d9730d", *kArrowColour = "#555";
 constexpr int kLabelHeight = 12;
-// pixels between the vertical part of an arrow and the box or arrow to its left
+// pixels between the vertical segment of an arrow and the nearest box or segment on its left
 constexpr int kLaneSpacing = 14;
 
 std::string escaped(std::string_view text, bool xml) {
@@ -220,8 +220,8 @@ std::string svg_box(const Box& box, BoxPosition at, int width) {
   return svg;
 }
 
-/// Moves each feed or other box of rank 0 to the rank directly above its first reader, so that its
-/// arrows are short.
+/// Shortens the arrows of feeds: moves each box of rank 0 to the rank directly above the first box
+/// that reads its value.
 void move_feeds_to_readers(Diagram& diagram) {
   std::map<size_t, int> reader_rank;
   for (const Arrow& a : diagram.arrows) {
@@ -260,8 +260,9 @@ Diagram diagram_of(const Program& program, const std::set<int64_t>& saved) {
       if (from == at) continue;
       box.rank = std::max(box.rank, diagram.boxes[from].rank + 1);
       if (!drawn.insert({v, at}).second) continue;
-      const bool named = !labelled.insert(v).second;
-      diagram.arrows.push_back({from, at, named ? "" : v.type().str(), saved.contains(v.op()->id)});
+      const bool has_label = !labelled.insert(v).second;
+      diagram.arrows.push_back(
+          {from, at, has_label ? "" : v.type().str(), saved.contains(v.op()->id)});
     }
   }
   move_feeds_to_readers(diagram);

@@ -34,7 +34,7 @@ struct Box {
 /// and `to` are indices into `Diagram::boxes`.
 struct Arrow {
   size_t from = 0, to = 0;
-  std::string label;   ///< type of the value; empty if another arrow of the same value shows it
+  std::string label;   ///< type of the value; empty for further arrows of the same value
   bool saved = false;  ///< whether the value is saved for the backward pass
 };
 

@@ -56,7 +56,7 @@ std::optional<int64_t> steps_of(const EpochSizes& epoch) {
   return steps;
 }
 
-/// A reader of a few full batches, and of the smaller last batch of an epoch if there is one.
+/// A reader of a few full batches, followed by the smaller last batch of an epoch if there is one.
 struct FewBatches {
   EpochSizes epoch;  ///< batch sizes of an epoch over the whole data
   Reader reader;
@@ -118,7 +118,7 @@ class MeanTimes {
 struct TimedSteps {
   std::string name;
   int64_t samples = 0;
-  std::optional<int64_t> steps = 0;  ///< nullopt: unknown
+  std::optional<int64_t> steps = 0;  ///< number of steps per epoch; nullopt: unknown
   double ms = 0;
 };
 
@@ -159,14 +159,16 @@ void print_table(const std::vector<TimedSteps>& lines) {
   }
 }
 
-/// Returns the total time in milliseconds of the rows with a known number of steps.
+/// Returns the time of an epoch in milliseconds: the sum over the rows of the table. Omits rows
+/// with an unknown number of steps.
 double epoch_ms(const std::vector<TimedSteps>& lines) {
   double ms = 0;
   for (const TimedSteps& line : lines) ms += line.ms * static_cast<double>(line.steps.value_or(0));
   return ms;
 }
 
-/// Returns the mean time in milliseconds of a step with `samples` samples, over a recipe cycle.
+/// Returns the mean time in milliseconds over the steps of a recipe cycle, with `samples` samples
+/// per step.
 double mean_step_ms(const RecipeCycle& cycle, const MeanTimes& times, int64_t samples) {
   double ms = 0;
   for (const FitRecipe& recipe : cycle.recipes()) {
@@ -178,7 +180,8 @@ double mean_step_ms(const RecipeCycle& cycle, const MeanTimes& times, int64_t sa
 MeanTimes time_training(Trainer& trainer, FitOptions options, Reader& few,
                         const RecipeCycle& cycle) {
   MeanTimes times;
-  // The first epoch is the warm-up. The later epochs contain at least one cycle and are timed.
+  // The first epoch is the warm-up. The other epochs are timed; they contain at least one cycle of
+  // the recipes.
   options.epochs = 1 + (cycle.length() + *few.batches() - 1) / *few.batches();
   options.max_steps = 0;
   options.validation = nullptr;
@@ -218,11 +221,11 @@ double time_reading(Reader& data) {
 }
 
 /// Prints the duration of an epoch, and of the training run with at most --max-steps steps.
-void print_duration(const FitOptions& options, int64_t steps_an_epoch, double epoch_ms) {
+void print_duration(const FitOptions& options, int64_t steps_per_epoch, double epoch_ms) {
   auto epochs = static_cast<double>(options.epochs);
   if (options.max_steps > 0) {
-    epochs = std::min(epochs,
-                      static_cast<double>(options.max_steps) / static_cast<double>(steps_an_epoch));
+    epochs = std::min(
+        epochs, static_cast<double>(options.max_steps) / static_cast<double>(steps_per_epoch));
   }
   fmt::print("an epoch takes about {:.3g} s, the training {:.3g} s\n", epoch_ms / 1e3,
              epoch_ms / 1e3 * epochs);

@@ -9,7 +9,7 @@ namespace fluid {
 
 /// Collective. Prepares the steps of `train` and `options.validation`, and times a few steps of
 /// each batch size. Prints step times, memory use, and the predicted time of an epoch and of the
-/// training to stdout. `options`: the options for training; of the callbacks, only on_begin is
+/// training to stdout. `options`: the options for training; no callback except on_begin is
 /// called. Changes the trainer's variables. Writes no file.
 void dry_run(const Program& program, Trainer& trainer, FitOptions options, Reader& train,
              const World& world);

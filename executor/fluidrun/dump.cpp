@@ -81,7 +81,7 @@ StepDump::Item StepDump::item_of(Program& program, const std::string& name) cons
   const ir::Op* variable = has_suffix ? variable_named(graph, parameter) : nullptr;
   if (variable != nullptr && source_kind(*variable) == SourceKind::parameter) {
     try {
-      keep_gradient(program, parameter, Loc());
+      retain_gradient(program, parameter, Loc());
     } catch (const UserError& e) {
       throw UserError(fmt::format("--dump {}: {}", name, e.what()));
     }
@@ -98,7 +98,7 @@ StepDump::Item StepDump::item_of(Program& program, const std::string& name) cons
     throw UserError(fmt::format("--dump {}: no such value; there are {}", name,
                                 nearest_names(name, known_names(program), kMaxNames)));
   }
-  const std::string source = std::string(kShownPrefix) + name;
+  const std::string source = std::string(kDumpPrefix) + name;
   program.output(source, value, Loc());
   return {.name = name, .source = source, .is_output = true};
 }
@@ -108,7 +108,8 @@ void StepDump::write(const StepEvent& step, Executor& executor) const {
   for (const Item& item : items_) {
     const bool is_gradient = !item.recipes.empty();
     if (is_gradient && (step.skipped || !item.recipes.contains(step.recipe))) continue;
-    if (item.is_output && !step.outputs.has(item.source)) continue;  // output of another recipe
+    // An output of another recipe is not in the step.
+    if (item.is_output && !step.outputs.contains(item.source)) continue;
     const Tensor value =
         item.is_output ? step.outputs[item.source].copy() : executor.parameter(item.source);
     const bool is_half = value.dtype() == f16 || value.dtype() == bf16;

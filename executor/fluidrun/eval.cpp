@@ -49,7 +49,7 @@ int run(const EvalFlags& flags) {
     fmt::print("{} {:.9g}\n", name, clear_nan_sign(value));
   }
   if (report) print_report(*report, flags.report);
-  report_skipped(reader, flags.data);
+  print_skipped_records(reader, flags.data);
   note_untrained_parameters(executor, flags.params);
   report_profile(executor, flags.profile);
   return 0;

@@ -15,7 +15,7 @@ namespace fluid {
 /// Values of --report and --worst.
 struct ReportFlags {
   std::string file = "false";  ///< path of the JSON file; "true": no file, "false": no report
-  int64_t worst = 0;           ///< --worst; 0: not given
+  int64_t worst = 0;           ///< --worst: number of worst samples; 0: not given
   bool enabled() const { return file != "false"; }
   bool writes_file() const { return enabled() && file != "true"; }
 };

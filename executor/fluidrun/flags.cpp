@@ -168,8 +168,8 @@ int threads_of(const PlaceFlags& flags) { return thread_count(flags.threads); }
 Place place_of(const PlaceFlags& flags, bool cpu_only, int local_rank) {
   if (flags.place != "auto") return parse_place(flags.place, local_rank);
   if (cpu_only) return cpu();
-  if (local_rank == 0 && !why_no_gpu().empty()) {
-    print_to(stderr, "the place is cpu, no GPU is usable: {}\n", why_no_gpu());
+  if (local_rank == 0 && !explain_missing_gpu().empty()) {
+    print_to(stderr, "the place is cpu, no GPU is usable: {}\n", explain_missing_gpu());
   }
   return best_place(local_rank);
 }
@@ -236,16 +236,16 @@ void report_profile(const Executor& executor, const ProfileFlags& flags, const W
              flags.options.warm_up);
     return;
   }
-  // On a CPU, limits() runs benchmarks, so only rank 0 calls limits(): concurrent benchmarks of
+  // On a CPU, peak_rates() runs benchmarks, so only rank 0 calls it: concurrent benchmarks of
   // several ranks would disturb each other.
-  const bool measures_limits = world.rank == 0 || executor.place() != cpu();
-  const Limits limits = measures_limits ? executor.limits() : Limits();
+  const bool measures_peak_rates = world.rank == 0 || executor.place() != cpu();
+  const PeakRates rates = measures_peak_rates ? executor.peak_rates() : PeakRates();
   if (flags.writes_trace()) {
     const std::string file = trace_path(flags.file, world);
-    write_file_atomically(file, profile.trace(limits));
+    write_file_atomically(file, profile.trace(rates));
     if (world.rank == 0) print_to(stderr, "saved {}\n", file);
   }
-  if (world.rank == 0) print_to(stdout, "{}", profile.table(limits));
+  if (world.rank == 0) print_to(stdout, "{}", profile.table(rates));
 }
 
 namespace {

@@ -28,8 +28,9 @@ inline constexpr const char* kGeneralGroup = "General";
 /// Sets the --help group of the options that are added to `command` afterwards.
 void begin_group(CLI::App& command, const char* group);
 
-/// Adds a flag that takes an optional file, as `--name=FILE`. As with getopt_long(), the word after
-/// `--name` is no value of it. `file` is set to "true" if the flag is given without a file.
+/// Adds a flag that takes an optional file, as `--name=FILE`. As with getopt_long(), the file in
+/// `--name FILE` does not belong to the flag: it is a separate argument. `file` is set to "true" if
+/// the flag is given without a file.
 CLI::Option* add_file_flag(CLI::App& command, const std::string& name, std::string& file,
                            const std::string& description);
 /// Whether add_file_flag() added `option`.
@@ -39,9 +40,9 @@ bool takes_optional_file(const CLI::Option& option);
 struct OptionText {
   std::vector<std::string> names;  ///< names such as "-o" and "--output"; one name for a positional
   std::string value;           ///< type name of the value: "N", "off|o1|o2|auto"; empty for a flag
-  std::string optional_value;  ///< type name of the value of an add_file_flag(); else empty
+  std::string optional_value;  ///< type name of an optional value (add_file_flag()); else empty
   std::vector<std::string> choices;  ///< fixed choices in the type name: "off", "o1", ...
-  /// One line that includes the default and the options that this option needs.
+  /// One line of text, including the default value and the other options that the option needs.
   std::string description;
 };
 

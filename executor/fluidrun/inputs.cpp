@@ -52,7 +52,7 @@ void drop_unused_columns(DataSource& source, const Program& program, const std::
     feeds.push_back(feed->symbol);
     if (data.find(feed->symbol) == nullptr) missing_feeds.push_back(feed->symbol);
   }
-  std::vector<KeptColumn> kept;
+  std::vector<ColumnSelection> kept;
   for (size_t c = 0; c < data.columns().size(); ++c) {
     const std::string& name = data.columns()[c].name;
     if (std::ranges::find(feeds, name) == feeds.end()) {
@@ -91,8 +91,8 @@ int64_t samples_of(const DataSource& data) {
   return data.stream != nullptr ? std::numeric_limits<int64_t>::max() : data.source->samples();
 }
 
-/// Opens data and reads its columns by the table in `training`, if any. Prints a note to stderr if
-/// the table is from a file and the data uses it.
+/// Opens the data `spec`, and encodes its columns with the column table in `training`, if any.
+/// Prints a note to stderr if the table is from a file and applies to the data.
 DataSource open_with_table(const std::string& spec, const std::string& split,
                            const ReadingFlags& reading, const World& world,
                            const TrainingTable& training) {
@@ -100,8 +100,8 @@ DataSource open_with_table(const std::string& spec, const std::string& split,
                                 {.bad_records = bad_records_of(reading, split == "train"),
                                  .training_table = training.table,
                                  .first_pass = {.rank = world.rank, .world = world.size}});
-  const bool is_kept = training.table != nullptr && !training.file.empty();
-  if (is_kept && uses_training_table(spec, *training.table)) {
+  const bool is_from_file = training.table != nullptr && !training.file.empty();
+  if (is_from_file && uses_training_table(spec, *training.table)) {
     print_to(stderr, "data '{}': columns are read as in training, by the table in {}\n", spec,
              training.file);
   }
@@ -201,7 +201,7 @@ std::vector<const ir::Op*> feeds_of(const ir::Program& program) {
 }
 
 TrainingTable training_table(const ParamsFlags& flags, const std::string& spec) {
-  if (!keeps_table(spec)) return {};
+  if (!has_table(spec)) return {};
   for (const std::string& path : {flags.adapters, flags.path}) {
     if (path.empty()) continue;
     if (ColumnTablePtr table = table_of_parameters(path)) return {std::move(table), path};
@@ -286,12 +286,12 @@ void check_length_flag(const Program& program, std::optional<int64_t> length) {
 
 void apply_length_flag(Program& program, std::optional<int64_t> length) {
   check_length_flag(program, length);
-  if (length) set_length(program.ir(), *length);
+  if (length) set_sequence_length(program.ir(), *length);
 }
 
 int64_t length_of(const Program& program, const SampleData& data) {
   const BatchLength length(program.ir());
-  return length.is_used() ? length.of(data.types()) : 0;
+  return length.is_used() ? length.of(data.sample_types()) : 0;
 }
 
 void add_seed_flag(CLI::App& command, uint64_t& seed) {

@@ -45,17 +45,17 @@ Program open_program(const std::string& name, const ParamsFlags& flags);
 void load_parameters(Executor& executor, const ParamsFlags& flags);
 /// Prints `report` to stderr if --params-map or --params-partial is given.
 void print_load_report(const LoadReport& report, const ParamsFlags& flags);
-/// Prints a note to stderr that the parameters are untrained if --params is not given.
+/// If --params is not given, prints a note to stderr that the parameters are untrained.
 void note_untrained_parameters(const Executor& executor, const ParamsFlags& flags);
 
 /// The column table of the training data (encodings and statistics of its columns). open_data()
 /// applies the table to other data, such as validation data.
 struct TrainingTable {
-  ColumnTablePtr table = nullptr;  ///< null if there is none
-  std::string file = {};           ///< file of the table; empty: taken from opened training data
+  ColumnTablePtr table = nullptr;  ///< null: no table
+  std::string file = {};           ///< file of a loaded table; empty for a table of opened data
 };
-/// Returns the table in the file of --adapters, else of --params. The table is null if neither file
-/// has one, or if the kind of data in `spec` has no table.
+/// Returns the column table in the file of --adapters, or else of --params. The table is null if
+/// neither file contains a table, or if data of the kind in `spec` needs none.
 TrainingTable training_table(const ParamsFlags& flags, const std::string& spec);
 
 /// Batch size if neither --batch nor the data reader gives a batch size.
@@ -66,8 +66,8 @@ inline constexpr int64_t kDefaultBatch = 100;
 /// `shuffle_seed`, unless one step reads all samples. Options in `spec` override the arguments.
 /// Drops columns whose names match no feed. With --on-bad-record skip, replaces bad records of
 /// split "train" by other samples, and leaves out bad records of other splits. Prints notes to
-/// stderr about dropped columns, about feeds that no column matches, and about the use of
-/// `training`. Throws UserError if no column remains.
+/// stderr about dropped columns, about feeds that no column matches, and about the use of a table
+/// from a file. Throws UserError if no column remains.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const ReadingFlags& reading, const World& world = {},

@@ -53,7 +53,7 @@ int64_t rank_count(const LaunchFlags& flags) {
   if (flags.nproc != "auto") return std::stoll(flags.nproc);
   const auto gpus = static_cast<int64_t>(list_usable_gpus().size());
   const int64_t ranks = gpus > 0 ? gpus : core_count();
-  const std::string why = gpus > 0 ? "" : why_no_gpu();
+  const std::string why = gpus > 0 ? "" : explain_missing_gpu();
   print_to(stderr, "fluidrun: --nproc auto: {} rank{}, {}{}\n", ranks, ranks == 1 ? "" : "s",
            gpus > 0 ? "one per GPU" : "one per core, as there is no usable GPU",
            why.empty() ? "" : ": " + why);
@@ -192,8 +192,8 @@ class Launch {
     return all;
   }
 
-  /// The exit code if no rank failed. Throws UserError if the output of rank 0 could not be
-  /// written.
+  /// Exit code of a launch in which no rank failed. Throws UserError if the output of rank 0 could
+  /// not be written.
   static int exit_code_of(const Ranks& ranks) {
     if (const std::string why = ranks.terminal_error(); !why.empty()) {
       throw UserError("cannot write the output of rank 0: " + why);

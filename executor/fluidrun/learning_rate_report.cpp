@@ -64,7 +64,7 @@ std::string curve_path(const LearningRateCurve& curve, const Axes& axes,
   return fmt::format("<polyline points='{}' fill='none' {}/>\n", points, style);
 }
 
-/// Grid lines and labels: a tick for each power of ten, and kLossTicks losses.
+/// Labelled grid lines: one per power of ten on the x axis, and kLossTicks on the y axis.
 std::string ticks(const Axes& axes) {
   std::string svg;
   for (double power = std::ceil(axes.first()); power <= axes.last(); ++power) {

@@ -32,7 +32,7 @@
 namespace fluid {
 namespace {
 
-enum ExitCode : int { kGood = 0, kUserMistake = 1, kOurBug = 2, kDeviceFailure = 3 };
+enum ExitCode : int { kSuccess = 0, kUserError = 1, kInternalError = 2, kDeviceFailure = 3 };
 
 constexpr const char* kExitCodes =
     "Exit codes:\n"
@@ -50,7 +50,7 @@ int report(const std::string& what, ExitCode code) {
 
 /// Candidates for the suggestions of did_you_mean(): the flags of the chosen subcommand, or all
 /// subcommands if none is chosen.
-std::vector<std::string> near_miss_candidates(const CLI::App& app) {
+std::vector<std::string> suggestion_candidates(const CLI::App& app) {
   std::vector<std::string> flags;
   for (const CLI::App* command : app.get_subcommands()) {
     for (const CLI::Option* option : command->get_options()) {
@@ -82,7 +82,7 @@ class OptionFile : public CLI::ConfigTOML {
   const CLI::App& app_;
 };
 
-/// Whether `word` names an option of the chosen subcommand whose file is optional.
+/// Whether `word` is an option of the chosen subcommand that takes an optional file.
 bool names_file_flag(const CLI::App& app, const std::string& word) {
   const auto chosen = app.get_subcommands();
   if (chosen.empty() || !word.starts_with("--")) return false;
@@ -90,9 +90,9 @@ bool names_file_flag(const CLI::App& app, const std::string& word) {
   return option != nullptr && takes_optional_file(*option);
 }
 
-/// Returns the form of an option whose file is given after a space in `arguments`: ": write
-/// --report=r.json". Returns "" if there is none.
-std::string form_with_equals(const CLI::App& app, std::span<char* const> arguments) {
+/// Hint for an option whose optional file follows as a separate argument. For "--report r.json",
+/// returns ": write --report=r.json". Returns "" if `arguments` contain no such option.
+std::string equals_sign_hint(const CLI::App& app, std::span<char* const> arguments) {
   for (size_t i = 1; i < arguments.size(); ++i) {
     const std::string option = arguments[i - 1], file = arguments[i];
     const bool has_extension = file.find('.') != std::string::npos && !file.starts_with('-');
@@ -107,21 +107,22 @@ int parse_error(const CLI::App& app, const CLI::ParseError& error,
   std::string what = error.what();
   const std::vector<std::string> rest = app.remaining(true);
   if (!rest.empty()) {
-    const std::string form = form_with_equals(app, arguments);
+    const std::string hint = equals_sign_hint(app, arguments);
     what = "'" + rest.front() + "' is not expected" +
-           (form.empty() ? did_you_mean(rest.front(), near_miss_candidates(app)) : form);
+           (hint.empty() ? did_you_mean(rest.front(), suggestion_candidates(app)) : hint);
   }
   // prefix of CLI11's message for an unknown option
   constexpr std::string_view kUnknownOption = "INI was not able to parse ";
   if (what.starts_with(kUnknownOption)) {
     const std::string name = what.substr(kUnknownOption.size());
     const std::string flag = "--" + name.substr(name.rfind('.') + 1);
-    what = "--config: " + name + " is not expected" + did_you_mean(flag, near_miss_candidates(app));
+    what =
+        "--config: " + name + " is not expected" + did_you_mean(flag, suggestion_candidates(app));
   }
   const auto chosen = app.get_subcommands();
   const std::string help = chosen.empty() ? "" : " " + chosen.front()->get_name();
   what = what.substr(0, what.find('\n')) + "; see fluidrun" + help + " --help";
-  return report(what, kUserMistake);
+  return report(what, kUserError);
 }
 
 /// Opens /dev/null for each standard stream that is closed. Otherwise the next opened file would
@@ -136,7 +137,7 @@ void open_missing_standard_streams() {
 
 int report_stdout_error(int error) {
   return report(std::string("cannot write to the standard output: ") + std::strerror(error),
-                kUserMistake);
+                kUserError);
 }
 
 /// Returns `code` if all writes to stderr succeeded. Else reports the failure on stdout and returns
@@ -145,7 +146,7 @@ int report_stderr_error(int code) {
   if (std::ferror(stderr) == 0) return code;
   std::puts("fluidrun: cannot write to the standard error");
   std::fflush(stdout);
-  return code == kGood ? int{kUserMistake} : code;
+  return code == kSuccess ? int{kUserError} : code;
 }
 
 /// Adds all subcommands, grouped by purpose. `program`: the arguments after "--" of `launch`.
@@ -204,7 +205,7 @@ int main_of(int argc, char** argv) {
   add_commands(app, action, {std::min(separator + 1, end), end});
   if (argc <= 1) {
     print_to(stderr, "{}", help_text(app, app.get_name()));
-    return kUserMistake;
+    return kUserError;
   }
   try {
     app.parse(static_cast<int>(separator - argv), argv);
@@ -233,16 +234,16 @@ int exit_code_of(int argc, char** argv) {
     const int error = stdout_error();
     return error == 0 ? code : report_stdout_error(error);
   } catch (const UserError& e) {
-    return report(e.what(), kUserMistake);
+    return report(e.what(), kUserError);
   } catch (const DeviceError& e) {
     return report(e.what(), kDeviceFailure);
   } catch (const std::bad_alloc&) {
     out_of_memory();
   } catch (const std::system_error& e) {  // thrown by fmt::print(); errno is stale
     if (std::ferror(stdout) != 0) return report_stdout_error(e.code().value());
-    return report(std::string("internal error: ") + e.what(), kOurBug);
+    return report(std::string("internal error: ") + e.what(), kInternalError);
   } catch (const std::exception& e) {
-    return report(std::string("internal error: ") + e.what(), kOurBug);
+    return report(std::string("internal error: ") + e.what(), kInternalError);
   }
 }
 

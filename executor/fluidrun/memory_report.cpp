@@ -24,8 +24,8 @@ int64_t status_bytes(const std::string& key) {
   return 0;
 }
 
-/// Returns the counter in `resident` for a mapping of /proc/self/smaps. The permissions and the
-/// path of the mapping select the counter.
+/// Returns the counter in `resident` to which a mapping of /proc/self/smaps belongs, according to
+/// its permissions and path.
 int64_t& counter_of(ResidentMemory& resident, const std::string& permissions,
                     const std::string& path) {
   if (path.starts_with('/')) return resident.files[path.substr(path.rfind('/') + 1)];
@@ -55,9 +55,9 @@ ResidentMemory resident_memory() {
   return now;
 }
 
-MemoryOwners owners_outside_arena(const MemoryUse& arena, const ResidentMemory& before,
-                                  const ResidentMemory& opened,
-                                  const std::vector<const Reader*>& readers) {
+MemoryBreakdown memory_outside_arena(const MemoryUse& arena, const ResidentMemory& before,
+                                     const ResidentMemory& opened,
+                                     const std::vector<const Reader*>& readers) {
   const ResidentMemory now = resident_memory();
   int64_t data = 0, buffers = 0;
   for (const Reader* reader : readers) {
@@ -65,11 +65,11 @@ MemoryOwners owners_outside_arena(const MemoryUse& arena, const ResidentMemory& 
     buffers += reader->buffer_bytes();
   }
   const int64_t untouched = arena.total - arena.resident_bytes + buffers;
-  // Bytes by which the peak RSS exceeds the expected RSS of the steps. The expected RSS is the
-  // current RSS plus the memory that is not resident yet.
+  // Bytes by which the peak RSS exceeds the RSS that the steps will reach: the current RSS plus
+  // `untouched`.
   const int64_t freed = std::max<int64_t>(0, now.peak - now.total - untouched);
   const bool peak_at_reading = now.peak == opened.peak;
-  MemoryOwners owners = {
+  MemoryBreakdown breakdown = {
       {"data", data},
       {"reading the data", peak_at_reading ? freed : 0},
       {"batches", buffers},
@@ -78,12 +78,12 @@ MemoryOwners owners_outside_arena(const MemoryUse& arena, const ResidentMemory& 
        now.other - before.other - data - arena.resident_bytes + (peak_at_reading ? 0 : freed)}};
   for (const auto& [name, bytes] : now.files) {
     const auto earlier = before.files.find(name);
-    owners.emplace_back("code of " + name,
-                        bytes - (earlier != before.files.end() ? earlier->second : 0));
+    breakdown.emplace_back("code of " + name,
+                           bytes - (earlier != before.files.end() ? earlier->second : 0));
   }
-  std::erase_if(owners, [](const auto& owner) { return owner.second < kMinListedBytes; });
-  std::ranges::stable_sort(owners, std::ranges::greater(), &MemoryOwners::value_type::second);
-  return owners;
+  std::erase_if(breakdown, [](const auto& entry) { return entry.second < kMinListedBytes; });
+  std::ranges::stable_sort(breakdown, std::ranges::greater(), &MemoryBreakdown::value_type::second);
+  return breakdown;
 }
 
 namespace {
@@ -102,11 +102,11 @@ std::string text_of_arena(const MemoryUse& use) {
   return fmt::format("arena {} ({} bytes)", text_of(use.total), use.total);
 }
 
-/// Formats the owners of at least 1 MiB as text such as "data 8.0 MiB, batches 2.0 MiB".
-std::string text_of(const MemoryOwners& owners) {
+/// Formats the entries of at least 1 MiB: "data 8.0 MiB, batches 2.0 MiB".
+std::string text_of(const MemoryBreakdown& breakdown) {
   std::vector<std::string> texts;
-  for (const auto& [owner, bytes] : owners) {
-    if (bytes >= kMinListedBytes) texts.push_back(owner + " " + text_of(bytes));
+  for (const auto& [category, bytes] : breakdown) {
+    if (bytes >= kMinListedBytes) texts.push_back(category + " " + text_of(bytes));
   }
   return texts.empty() ? "nothing of 1 MiB" : fmt::format("{}", fmt::join(texts, ", "));
 }
@@ -117,10 +117,10 @@ void print_device_and_host_memory(const MemoryReport& t, const MemoryUse& device
            text_of_arena(device), text_of(device.memory_outside_arenas));
   if (t.before.total == 0) return;
   const MemoryUse pinned{.total = device.pinned_bytes, .resident_bytes = device.pinned_bytes};
-  MemoryOwners owners = owners_outside_arena(pinned, t.before, t.opened, t.readers);
-  owners.emplace_back("pinned for the GPU", device.pinned_bytes);
+  MemoryBreakdown breakdown = memory_outside_arena(pinned, t.before, t.opened, t.readers);
+  breakdown.emplace_back("pinned for the GPU", device.pinned_bytes);
   print_to(stderr, "memory of the host: at the start {}; then {}\n", text_of(t.before.total),
-           text_of(owners));
+           text_of(breakdown));
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ void print_memory_report(const Executor& executor, const std::vector<const Reade
   if (t.before.total == 0) return print_to(stderr, "memory: {}\n", text_of_arena(arena));
   print_to(stderr, "memory: at the start {}; {}; outside it {}\n", text_of(t.before.total),
            text_of_arena(arena),
-           text_of(owners_outside_arena(arena, t.before, t.opened, t.readers)));
+           text_of(memory_outside_arena(arena, t.before, t.opened, t.readers)));
 }
 
 void print_saving_memory(const Executor& executor, const World& world) {

@@ -25,28 +25,28 @@ struct ResidentMemory {
 };
 ResidentMemory resident_memory();
 
-constexpr int64_t kMinListedBytes = 1 << 20;  ///< minimum bytes of an owner in MemoryOwners
+constexpr int64_t kMinListedBytes = 1 << 20;  ///< minimum bytes of an entry of a MemoryBreakdown
 
-/// Owners of memory outside the arena, such as "compiled kernels", and their bytes, in descending
-/// order of bytes. Omits owners of less than kMinListedBytes.
-using MemoryOwners = std::vector<std::pair<std::string, int64_t>>;
+/// Bytes of memory by category, such as "compiled kernels", in descending order of bytes. Contains
+/// no entry of less than kMinListedBytes.
+using MemoryBreakdown = std::vector<std::pair<std::string, int64_t>>;
 
-/// The owners of the memory that the process has allocated since `before` was measured, except the
-/// arena. Includes all buffers of the readers, even buffers that are not resident yet. `arena`:
-/// size of the arena. `opened`: RSS after the readers were opened and before the executor compiled
-/// its steps.
-MemoryOwners owners_outside_arena(const MemoryUse& arena, const ResidentMemory& before,
-                                  const ResidentMemory& opened,
-                                  const std::vector<const Reader*>& readers);
+/// Returns a breakdown of the memory that the process has allocated since `before` was measured.
+/// Excludes the arena. Includes all buffers of the readers, even buffers that are not resident yet.
+/// `arena`: total and resident bytes of the arena. `opened`: RSS after the readers were opened and
+/// before the executor compiled its steps.
+MemoryBreakdown memory_outside_arena(const MemoryUse& arena, const ResidentMemory& before,
+                                     const ResidentMemory& opened,
+                                     const std::vector<const Reader*>& readers);
 
-/// Prints to stderr the size of the arena, and the owners of memory outside the arena. The steps of
-/// `executor` must be prepared. `before`: RSS at the start of the process. `opened`: RSS after the
-/// readers were opened.
+/// Prints to stderr the size of the arena, and a breakdown of the memory outside the arena. The
+/// steps of `executor` must be prepared. `before`: RSS at the start of the process. `opened`: RSS
+/// after the readers were opened.
 void print_memory_report(const Executor& executor, const std::vector<const Reader*>& readers,
                          const ResidentMemory& before, const ResidentMemory& opened);
 
-/// Prints to stderr the additional memory for saving and loading variables: a file buffer on the
-/// CPU; a copy of all variables on a GPU or with several ranks.
+/// Prints to stderr the additional memory for saving and loading variables. In a single CPU
+/// process, this is a file buffer. On a GPU or with several ranks, this is a copy of all variables.
 void print_saving_memory(const Executor& executor, const World& world);
 
 }  // namespace fluid

@@ -30,7 +30,7 @@ struct OptFlags {
   std::optional<int64_t> length;
   std::optional<int> world;
   int rank = 0;
-  std::string slice;
+  std::string micro_batch;
   CollectiveFlags collectives;
   bool list = false, print_after_all = false, time_passes = false, report = false;
   PlaceFlags place;
@@ -65,21 +65,21 @@ void print_amp_choices(const ir::Program& program, const std::vector<Pass>& pass
 /// step.
 Options micro_batch_options(const OptFlags& flags, const Options& step) {
   if (flags.micro_batches == 1) {
-    if (!flags.slice.empty()) throw UserError("--slice: needs --micro-batches");
+    if (!flags.micro_batch.empty()) throw UserError("--slice: needs --micro-batches");
     return step;
   }
   const std::map<std::string, MicroBatchKind> slices = {{"first", MicroBatchKind::first},
                                                         {"middle", MicroBatchKind::middle},
                                                         {"last", MicroBatchKind::last}};
-  const auto found = slices.find(flags.slice.empty() ? "last" : flags.slice);
+  const auto found = slices.find(flags.micro_batch.empty() ? "last" : flags.micro_batch);
   if (found == slices.end()) {
-    throw UserError("no micro-batch '" + flags.slice + "'; --slice is first, middle or last");
+    throw UserError("no micro-batch '" + flags.micro_batch + "'; --slice is first, middle or last");
   }
   for (const MicroBatch& slice : split_into_micro_batches(step.batch, flags.micro_batches)) {
     if (slice.kind == found->second) return slice.options(step);
   }
   throw UserError(fmt::format("a batch of {} in {} micro-batches has no {} one", step.batch,
-                              flags.micro_batches, flags.slice));
+                              flags.micro_batches, flags.micro_batch));
 }
 
 /// The pass options that `fluidrun train` uses with the same flags.
@@ -102,7 +102,7 @@ Options pass_options(const OptFlags& flags) {
   check_sync_bn(train_options);
   Options options = session_options(train_options).passes;
   options.batch = flags.batch;
-  options.length = flags.length.value_or(1);
+  options.sequence_length = flags.length.value_or(1);
   options.verify_each = true;
   if (!flags.mode.empty()) options.mode = parse_mode(flags.mode);
   if (options.mode != Mode::train && flags.micro_batches > 1) {
@@ -182,7 +182,7 @@ int run(const OptFlags& flags) {
       flags.mode.empty() ? passes_named(flags.passes) : pipeline(options);
   const std::string sets_length = set_length_pass().name;
   if (std::ranges::find(passes, sets_length, &Pass::name) == passes.end()) {
-    apply_length_flag(program, flags.length);  // without set_length, passes need fixed extents
+    apply_length_flag(program, flags.length);  // because no set_length pass substitutes kLength
   }
   const std::unique_ptr<Target> target = target_of(place_of(flags.place), flags.place);
   if (flags.report) print_amp_choices(program.ir(), passes, options, *target);
@@ -234,7 +234,7 @@ void add_opt(CLI::App& app, Action& action) {
   add_loss_scale_flags(*command, flags->place.amp.loss_scale);
   add_micro_batches_flag(*command, flags->micro_batches);
   command
-      ->add_option("--slice", flags->slice,
+      ->add_option("--slice", flags->micro_batch,
                    "micro-batch to compile; micro-batches differ in the accumulators they "
                    "initialize and the parameters they update (default: last)")
       ->type_name("first|middle|last");

@@ -18,8 +18,9 @@
 namespace fluid {
 namespace {
 
-/// Suggests an optimizer with a bool setting `name` that is off by default, such as momentum for
-/// "nesterov". Otherwise suggests an optimizer with a similar name.
+/// Suggestion for the unknown optimizer `name`. If `name` is a bool setting that is off by default,
+/// such as "nesterov", suggests an optimizer that has the setting. Otherwise, suggests an optimizer
+/// with a similar name.
 std::string similar_optimizer(const std::string& name) {
   for (const std::string& optimizer : optimizer_names()) {
     const auto is_switch = [&](const AttrDef& a) {
@@ -34,7 +35,7 @@ std::string similar_optimizer(const std::string& name) {
 
 const OpDef& optimizer_called(const std::string& name) {
   if (const OpDef* def = find_optimizer(name)) return *def;
-  throw UserError(fmt::format("--optimizer {}: there are {}{}", name, list_of(optimizer_names()),
+  throw UserError(fmt::format("--optimizer {}: there are {}{}", name, join_names(optimizer_names()),
                               similar_optimizer(name)));
 }
 
@@ -52,7 +53,7 @@ Value minimized_output(const Program& program, const OptimizerFlags& flags) {
   throw UserError(fmt::format(
       "{}: program '{}' has no output '{}' to minimize; --minimize names one of its outputs: {}",
       flags.output.empty() ? "--optimizer" : "--minimize", program.ir().name, name,
-      list_of(names)));
+      join_names(names)));
 }
 
 /// Sets the optimizer of the recipe `train` to `optimizer` with its default settings. If `train` is
@@ -69,32 +70,33 @@ ir::Op* replace_optimizer(Program& program, ir::Op* train, const OpDef& optimize
   return train;
 }
 
-/// Sets an attribute of the recipe. `given`: the flag and its value, for error messages.
+/// Sets an attribute of the recipe. `command_line_text`: the flag and its value, for error
+/// messages.
 void set_attribute(ir::Op& train, const std::string& name, const Attr& value,
-                   const std::string& given) {
+                   const std::string& command_line_text) {
   const OpDef& optimizer = optimizer_called(train.attrs.get<std::string>("optimizer"));
   std::vector<std::string> known = {"--lr"};
   for (const AttrDef& a : *optimizer.attrs) known.push_back(flag_of(a.name));
   if (std::ranges::find(known, flag_of(name)) == known.end()) {
-    throw UserError(
-        fmt::format("{}: no setting of {}, which has {}", given, *optimizer.name, list_of(known)));
+    throw UserError(fmt::format("{}: no setting of {}, which has {}", command_line_text,
+                                *optimizer.name, join_names(known)));
   }
   train.attrs.set(name, value);
   try {
     infer_types(train);
   } catch (const UserError& e) {
-    throw UserError(fmt::format("{}: {}", given, e.what()));
+    throw UserError(fmt::format("{}: {}", command_line_text, e.what()));
   }
 }
 
 /// The optimizer flags on the command line, for error messages.
-std::string given_text(const OptimizerFlags& flags) {
+std::string command_line_text(const OptimizerFlags& flags) {
   std::vector<std::string> texts;
   if (!flags.name.empty()) texts.push_back("--optimizer " + flags.name);
   if (!flags.output.empty()) texts.push_back("--minimize " + flags.output);
   if (flags.lr > 0) texts.push_back(fmt::format("--lr {}", flags.lr));
   for (const auto& [name, flag] : flags.settings) {
-    if (flag.is_given()) texts.push_back(flag.given());
+    if (flag.is_set()) texts.push_back(flag.command_line_text());
   }
   return fmt::format("{}", fmt::join(texts, " "));
 }
@@ -115,15 +117,15 @@ void add_optimizer_flags(CLI::App& command, OptimizerFlags& flags) {
   command.add_option("--lr", flags.lr, "learning rate; replaces the program's")
       ->check(must_be_positive)
       ->type_name("NUMBER");
-  std::vector<SettingOwner> owners;
+  std::vector<NamedSettings> choices;
   for (const std::string& name : optimizer_names()) {
-    owners.push_back({name, *find_optimizer(name)->attrs});
+    choices.push_back({name, *find_optimizer(name)->attrs});
   }
-  add_setting_flags(command, owners, flag_of, flags.settings);
+  add_setting_flags(command, choices, flag_of, flags.settings);
 }
 
 void set_optimizer(Program& program, const OptimizerFlags& flags, const std::string& recipe) {
-  ir::Op* train = recipe_to_change(program, given_text(flags), recipe);
+  ir::Op* train = recipe_to_change(program, command_line_text(flags), recipe);
   if (train != nullptr && !flags.output.empty()) {
     throw UserError(fmt::format("--minimize {}: program '{}' has a loss that it minimizes",
                                 flags.output, program.ir().name));
@@ -135,7 +137,7 @@ void set_optimizer(Program& program, const OptimizerFlags& flags, const std::str
   if (train == nullptr) return;  // the trainer rejects a program without a recipe
   if (flags.lr > 0) set_attribute(*train, "lr", flags.lr, fmt::format("--lr {}", flags.lr));
   for (const auto& [name, flag] : flags.settings) {
-    if (flag.is_given()) set_attribute(*train, name, flag.value(), flag.given());
+    if (flag.is_set()) set_attribute(*train, name, flag.value(), flag.command_line_text());
   }
 }
 

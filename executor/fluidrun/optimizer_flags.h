@@ -19,8 +19,9 @@ void add_optimizer_flags(CLI::App& command, OptimizerFlags& flags);
 
 /// Replaces the optimizer of the program's recipe, or changes its hyperparameters, as the flags
 /// specify. Keeps the learning rate schedule, gradient clipping and parameter averages. A program
-/// without a recipe gets one that minimizes the output `output`. `recipe`: the name of one of
-/// several recipes. Throws UserError naming the flag if a flag is invalid for the program.
+/// without a recipe gets one that minimizes the output `output`. `recipe`: the name of the recipe;
+/// empty: the only recipe. Throws UserError if a flag is invalid for the program. The error message
+/// names the flag.
 void set_optimizer(Program& program, const OptimizerFlags& flags, const std::string& recipe = "");
 
 }  // namespace fluid

@@ -50,16 +50,16 @@ std::string text_of(const NamedScalars& before, const NamedScalars& after) {
 }  // namespace
 
 Reader read_first_samples(Reader& data, int64_t samples, uint64_t seed, const World& world) {
-  Dataset few = data.read_first(samples, seed);
-  samples = few.samples();
+  Dataset first = data.read_first(samples, seed);
+  samples = first.samples();
   const int64_t all = (samples + world.size - 1) / world.size;
   const int64_t batch = data.options().batch == 0 ? all : data.options().batch;
   const bool shuffles = batch < all;
-  return Reader(std::move(few), {.batch = std::min(batch, all),
-                                 .shuffle_seed = shuffles ? std::optional(seed) : std::nullopt,
-                                 .rank = world.rank,
-                                 .world = world.size,
-                                 .workers = data.options().workers});
+  return Reader(std::move(first), {.batch = std::min(batch, all),
+                                   .shuffle_seed = shuffles ? std::optional(seed) : std::nullopt,
+                                   .rank = world.rank,
+                                   .world = world.size,
+                                   .workers = data.options().workers});
 }
 
 bool OverfitTest::loss_is_small(const NamedScalars& values) const {
@@ -67,7 +67,7 @@ bool OverfitTest::loss_is_small(const NamedScalars& values) const {
   return loss && first_loss_ >= 0 && *loss <= kSmallLoss * first_loss_;
 }
 
-std::string OverfitTest::best_metric(const NamedScalars& values) const {
+std::string OverfitTest::perfect_metric(const NamedScalars& values) const {
   for (const ir::Output& o : program_.ir().main().outputs) {
     if (!is_metric(o.value)) continue;
     const std::optional<double> best = best_value(o.value.op()->name);
@@ -81,21 +81,21 @@ History OverfitTest::run(FitOptions options) {
   loss_ = RecipeCycle(program_, options.recipes).loss();
   if (loss_.empty()) throw UserError("--overfit needs one recipe, whose loss is an output");
   const World& world = trainer_.executor().process_group().world();
-  const NamedScalars before = trainer_.evaluate(few_);
+  const NamedScalars before = trainer_.evaluate(reader_);
   first_loss_ = value_of(before, loss_).value_or(0);
   NamedScalars training;  // mean outputs over the last epoch
   append_callback(options.on_epoch, [&](const EpochEvent& epoch) {
     training = epoch.training;
     if (loss_is_small(training)) trainer_.stop();
   });
-  const History history = trainer_.fit(few_, options);
+  const History history = trainer_.fit(reader_, options);
   if (SignalHandlers::stop_requested()) return history;
-  few_.seek({});
-  const NamedScalars after = trainer_.evaluate(few_);
+  reader_.seek({});
+  const NamedScalars after = trainer_.evaluate(reader_);
 
-  const std::string text = fmt::format("{} samples after {} steps: {}", *few_.samples(),
+  const std::string text = fmt::format("{} samples after {} steps: {}", *reader_.samples(),
                                        history.steps, text_of(before, after));
-  const std::string metric = best_metric(after);
+  const std::string metric = perfect_metric(after);
   const bool in_training = loss_is_small(training), in_inference = loss_is_small(after);
   if (!in_training && !in_inference && metric.empty()) {
     throw UserError(fmt::format(

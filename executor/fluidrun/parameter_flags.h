@@ -14,8 +14,8 @@ namespace fluid {
 /// Values of the flags that choose which parameters train, and how.
 struct ParameterFlags {
   std::vector<std::string> lora;               ///< "PATTERN:rank=8,alpha=16"
-  std::vector<std::string> freeze;             ///< name patterns
-  std::vector<std::string> freeze_statistics;  ///< name patterns
+  std::vector<std::string> freeze;             ///< patterns of parameter names
+  std::vector<std::string> freeze_statistics;  ///< patterns of running statistics names
   std::vector<std::string> groups;             ///< "PATTERN:lr=10,decay=0,train=1"
 };
 void add_parameter_flags(CLI::App& command, ParameterFlags& flags);

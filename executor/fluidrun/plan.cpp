@@ -130,17 +130,17 @@ std::optional<AmpChoice> recorded_amp_choice(const PlanFlags& flags, const Progr
   return choice;
 }
 
-/// The place, compile target and memory for which a step is planned.
+/// The device, compile target and memory limit for which a step is planned.
 struct PlanTarget {
   Place place;
   std::unique_ptr<Target> target;
   std::string name;
-  std::optional<MemoryLimit> memory;  ///< memory capacity of the place; absent if unknown
+  std::optional<MemoryLimit> memory;  ///< memory of the device; nullopt: unknown
   bool libraries_known = true;
 };
 
-/// The place that --place selects. `description`: text of the --target file, which describes a
-/// machine.
+/// The device that --place selects on the machine of the --target file. `description`: text of the
+/// --target file.
 Place place_on_target(const PlanFlags& flags, const std::string& description) {
   const std::string& name = flags.place.place;
   if (name != "auto" && name != "cuda") return place_of(flags.place);
@@ -149,7 +149,7 @@ Place place_on_target(const PlanFlags& flags, const std::string& description) {
   return cuda(gpu.value_or(0));
 }
 
-PlanTarget plan_target(const PlanFlags& flags, const GpuLibraries& libraries) {
+PlanTarget plan_target(const PlanFlags& flags, const GpuLibraryOptions& libraries) {
   if (flags.target.empty()) {
     const Place place = place_of(flags.place, flags.world.bandwidth.has_value());
     std::unique_ptr<Target> target = target_of(place, flags.place);

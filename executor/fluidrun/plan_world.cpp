@@ -30,7 +30,7 @@ std::string must_not_be_negative(const std::string& text) {
 struct PlannedCollective {
   const ir::Op* op = nullptr;
   size_t op_index = 0;  ///< index of the collective among the ops of its micro-batch
-  size_t op_count = 0;  ///< number of ops in the micro-batch that holds the collective
+  size_t op_count = 0;  ///< number of ops in the micro-batch that contains the collective
 
   double bytes() const { return static_cast<double>(traffic_of_collective(*op).bytes); }
   /// Whether the collective can overlap with kernels: true for gradients and outputs, false for

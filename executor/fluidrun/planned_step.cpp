@@ -38,10 +38,11 @@ PlannedStep StepPlanner::plan_step(int64_t batch) const {
   return step;
 }
 
-/// Adds to `step` the programs of a step with the pass options `whole`, and their memory.
+/// Adds to `step` the programs of a step with the pass options `whole`, and the memory of the
+/// programs.
 void StepPlanner::add_step(const Options& whole, PlannedStep& step) const {
   const int64_t count = whole.mode == Mode::train ? options_.micro_batches : 1;
-  Regions& regions = step.regions;
+  RegionSizes& regions = step.regions;
   int64_t outputs = 0;
   const size_t first = step.micro_batches.size();
   std::set<std::pair<MicroBatchKind, int64_t>> planned;
@@ -85,13 +86,13 @@ void StepPlanner::add_startup_program(PlannedStep& step) const {
     if (is_initialised(v)) wanted.insert(v.name);
   }
   const StartupPlan first_values = plan_startup_values(wanted, step.variables, programs);
-  if (first_values.filled.empty()) return;
-  add_init_program(*startup_program(program_.ir().name, first_values.filled),
-                   first_values.filled_names(), step);
+  if (first_values.computed.empty()) return;
+  add_init_program(*startup_program(program_.ir().name, first_values.computed),
+                   first_values.computed_names(), step);
 }
 
-/// Adds to `step` the memory of a program that stores `variables` before the step: the startup
-/// program, or the program of the precomputed weights.
+/// Adds to `step` the memory of a program that runs before the step: the startup program, or the
+/// program of the precomputed weights. `variables`: the value of Options::init_variables.
 void StepPlanner::add_init_program(const ir::Program& program, std::set<std::string> variables,
                                    PlannedStep& step) const {
   Options options = options_.passes;
@@ -108,7 +109,7 @@ PlannedProgram StepPlanner::plan(const ir::Program& program, const std::vector<P
   PlannedProgram planned{
       .program = program.clone(), .weight_program = {}, .memory = {}, .batch = options.batch};
   run_passes(*planned.program, passes, options, target_);
-  planned.weight_program = take_weight_program(*planned.program);
+  planned.weight_program = extract_weight_program(*planned.program);
   planned.memory = memory_plan(*planned.program, options);
   return planned;
 }

@@ -33,14 +33,14 @@ struct PlannedStep {
   /// micro-batch size.
   std::vector<PlannedProgram> micro_batches;
   Variables variables;  ///< variables of the step and of the startup program
-  Regions regions;      ///< arena regions of a session that runs only this step
+  RegionSizes regions;  ///< arena regions of a session that runs only this step
 
   /// The micro-batch with the largest transient memory.
   const PlannedProgram& largest() const;
   int64_t arena_bytes() const { return regions.total_bytes(); }
 };
 
-/// Compiles steps with the given session options, and plans their memory.
+/// Compiles steps with the given session options, and plans the memory of the steps.
 class StepPlanner {
  public:
   StepPlanner(const Program& program, const Target& target, const SessionOptions& options)
@@ -67,8 +67,8 @@ class StepPlanner {
 /// mixed precision saves 8.0 MiB" or "f32 needs 20.0 MiB: mixed precision needs more, by 8.0 MiB".
 std::string f32_comparison_text(const StepPlanner& planner, int64_t batch, int64_t arena_bytes);
 
-/// Returns "this CPU has no bf16 instructions: mixed precision saves memory, not time", with the
-/// name of `half` instead of bf16. Returns "" if the target is a GPU or has such instructions.
+/// Returns a note such as "this CPU has no bf16 instructions: mixed precision saves memory, not
+/// time". `half`: f16 or bf16. Returns "" if the target is a GPU or has instructions for `half`.
 std::string half_instructions_text(const Target& target, DType half);
 
 }  // namespace fluid

@@ -88,10 +88,10 @@ std::vector<std::string> computable_outputs(const Program& program, Executor& ex
   throw UserError("predict needs an output with one row a sample; there is " + all);
 }
 
-/// Prints sample `sample` of a batch, which is sample `index` of the data.
+/// Prints sample `sample` of a batch. `index`: index of the sample in the data.
 void print_sample(const Batch& batch, const OutputViews& outputs, const SampleData& data,
                   const PrintedRows& rows, int64_t sample, int64_t index, bool draw) {
-  std::string line = std::to_string(data.row(index));
+  std::string line = std::to_string(data.source_index(index));
   for (const std::string& name : rows.outputs) {
     line += fmt::format("  {} {}", name, row_text(outputs[name], sample, rows.classes));
   }
@@ -166,7 +166,7 @@ int run(const PredictFlags& flags) {
   predict_all(executor, reader, {rows, classes}, files, printed_samples(flags, reader),
               flags.draw > 0);
   for (const OutputFile& file : files) file.write();
-  report_skipped(reader, flags.data);
+  print_skipped_records(reader, flags.data);
   note_untrained_parameters(executor, flags.params);
   report_profile(executor, flags.profile);
   return 0;

@@ -10,11 +10,12 @@
 
 namespace fluid {
 
-/// Prints the progress of an epoch to stderr: a line after every `log_every` steps, if set.
-/// Otherwise, a progress bar if stderr is a terminal, or a line every ten seconds if not. If the
-/// number of steps per epoch is unknown, prints neither a bar nor the remaining time. On a narrow
-/// terminal, prints abbreviated fields without the bar. If these are still too long, omits some of
-/// them, in this order: memory, loss scale, learning rate, samples per second.
+/// Prints the progress of an epoch to stderr. If `log_every` is set, prints a line after every
+/// `log_every` steps. Otherwise, draws a progress bar on a terminal, or prints a line every ten
+/// seconds elsewhere. If the number of steps per epoch is unknown, prints neither a bar nor the
+/// remaining time. On a narrow terminal, prints abbreviated fields without the bar. If the line is
+/// still too long, omits fields in this order: memory, loss scale, learning rate, samples per
+/// second.
 class ProgressBar {
  public:
   struct Options {

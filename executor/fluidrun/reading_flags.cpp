@@ -34,10 +34,10 @@ void add_bad_record_flag(CLI::App& command, std::string& value, const std::strin
 
 BadRecords bad_records_of(const ReadingFlags& flags, bool trains) {
   if (flags.on_bad_record == "stop") return BadRecords::stop;
-  return trains ? BadRecords::skip : BadRecords::leave_out;
+  return trains ? BadRecords::skip : BadRecords::drop;
 }
 
-void report_skipped(const Reader& reader, const std::string& spec) {
+void print_skipped_records(const Reader& reader, const std::string& spec) {
   const SkippedRecords skipped = reader.skipped();
   if (skipped.count == 0) return;
   print_to(stderr, "data '{}': skipped {} bad record{}; the first: {}\n", spec, skipped.count,

@@ -22,10 +22,10 @@ void add_reading_flags(CLI::App& command, ReadingFlags& flags);
 /// Adds --on-bad-record, which sets `value` to "stop" or "skip".
 void add_bad_record_flag(CLI::App& command, std::string& value, const std::string& description);
 
-/// Converts the value of --on-bad-record. `trains`: whether the data is for training.
+/// Converts the value of --on-bad-record to BadRecords. `trains`: whether the data is for training.
 BadRecords bad_records_of(const ReadingFlags& flags, bool trains);
 
 /// Prints to stderr the number of skipped bad records in the data `spec`, and the first error.
-void report_skipped(const Reader& reader, const std::string& spec);
+void print_skipped_records(const Reader& reader, const std::string& spec);
 
 }  // namespace fluid

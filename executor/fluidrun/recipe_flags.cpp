@@ -41,10 +41,10 @@ std::vector<RecipeSteps> parse_recipes(const Program& program, const std::string
                     "cycle, such as --recipes {}:1",
                     program.ir().name, fmt::join(names, ", "), fmt::join(names, ":1,")));
   }
-  const std::string given = "--recipes " + text;
+  const std::string command_line_text = "--recipes " + text;
   if (names.size() <= 1) {
-    throw UserError(
-        fmt::format("{}: program '{}' does not have several recipes", given, program.ir().name));
+    throw UserError(fmt::format("{}: program '{}' does not have several recipes", command_line_text,
+                                program.ir().name));
   }
   std::vector<RecipeSteps> cycle;
   for (const std::string& part : ir::split_at_commas(text)) {
@@ -53,9 +53,9 @@ std::vector<RecipeSteps> parse_recipes(const Program& program, const std::string
     const int64_t number = parse_number<int64_t>(steps).value_or(0);
     if (number < 1) {
       throw UserError(fmt::format("{}: the steps of '{}' must be a positive integer, not '{}'",
-                                  given, part.substr(0, colon), steps));
+                                  command_line_text, part.substr(0, colon), steps));
     }
-    cycle.push_back({recipe_called(program, part.substr(0, colon), given), number});
+    cycle.push_back({recipe_called(program, part.substr(0, colon), command_line_text), number});
   }
   return cycle;
 }
@@ -74,7 +74,7 @@ std::string select_recipe(Program& program, const std::string& recipe) {
 }
 
 std::string recipe_called(const Program& program, const std::string& text,
-                          const std::string& given) {
+                          const std::string& command_line_text) {
   const std::vector<std::string> names = recipe_names(program.ir().main());
   if (std::ranges::find(names, text) != names.end()) return text;
   std::vector<std::string> found;
@@ -82,21 +82,22 @@ std::string recipe_called(const Program& program, const std::string& text,
     if (!text.empty() && name.starts_with(text)) found.push_back(name);
   }
   if (found.size() == 1) return found.front();
-  throw UserError(fmt::format("{}: program '{}' has {} '{}'; there are {}", given,
+  throw UserError(fmt::format("{}: program '{}' has {} '{}'; there are {}", command_line_text,
                               program.ir().name,
                               found.empty() ? "no recipe" : "several recipes that begin with", text,
                               fmt::join(names, ", ")));
 }
 
-ir::Op* recipe_to_change(Program& program, const std::string& given, const std::string& recipe) {
+ir::Op* recipe_to_change(Program& program, const std::string& command_line_text,
+                         const std::string& recipe) {
   if (!recipe.empty()) return &recipe_named(program.ir().main(), recipe);
   const std::vector<ir::Op*> recipes = recipes_of(program.ir().main());
   if (recipes.size() == 1) return recipes.front();
-  if (recipes.size() > 1 && !given.empty()) {
+  if (recipes.size() > 1 && !command_line_text.empty()) {
     throw UserError(fmt::format(
         "{}: changes the only recipe of a program, but '{}' has {}: change one of them by "
         "--recipe-option",
-        given, program.ir().name, fmt::join(recipe_names(program.ir().main()), ", ")));
+        command_line_text, program.ir().name, fmt::join(recipe_names(program.ir().main()), ", ")));
   }
   return nullptr;
 }

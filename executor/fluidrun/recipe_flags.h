@@ -12,7 +12,7 @@ class App;
 
 namespace fluid {
 
-/// Adds --recipes, which tells how the steps of several training recipes alternate.
+/// Adds --recipes, the cycle in which the steps of several training recipes alternate.
 void add_recipes_flag(CLI::App& command, std::string& recipes);
 /// Adds --recipe, which selects the training recipe whose step is compiled.
 void add_recipe_flag(CLI::App& command, std::string& recipe);
@@ -23,21 +23,24 @@ void add_recipe_flag(CLI::App& command, std::string& recipe);
 /// --recipes is missing for a program of several recipes.
 std::vector<RecipeSteps> parse_recipes(const Program& program, const std::string& text);
 
-/// Removes all recipes except the one that --recipe names, and the outputs and state updates of the
-/// removed recipes. Returns the name of the recipe. Throws UserError if the program has no such
-/// recipe, or if it has several and `recipe` is empty.
+/// Removes all recipes except the one that `recipe`, the value of --recipe, selects. Also removes
+/// the outputs and state updates of the removed recipes. Returns the name of the remaining recipe.
+/// Throws UserError if `recipe` is unknown or ambiguous, or if `recipe` is empty and the program
+/// has several recipes.
 std::string select_recipe(Program& program, const std::string& recipe);
 
 /// Returns the name of the recipe called `text`, or of the only recipe whose name begins with
-/// `text`. Throws UserError if there is none. Its message begins with `given`, the flag.
+/// `text`. Throws UserError if no recipe or several recipes match. The error message begins with
+/// `command_line_text`, the flag and its value.
 std::string recipe_called(const Program& program, const std::string& text,
-                          const std::string& given);
+                          const std::string& command_line_text);
 
-/// Returns the recipe that flags such as --lr change. `given`: the text of these flags on the
-/// command line; empty if there are none. `recipe`: the name of one of several recipes. Returns
-/// null for a program without a recipe. For a program with several recipes, returns null if both
-/// `given` and `recipe` are empty, and throws UserError if only `recipe` is empty.
-ir::Op* recipe_to_change(Program& program, const std::string& given,
+/// Returns the recipe to which flags such as --lr apply: the recipe named `recipe`, or the only
+/// recipe if `recipe` is empty. `command_line_text`: the flags on the command line as text; empty
+/// if no flag is given. Returns null if the program has no recipe. If the program has several
+/// recipes and `recipe` is empty, returns null if `command_line_text` is empty, else throws
+/// UserError.
+ir::Op* recipe_to_change(Program& program, const std::string& command_line_text,
                          const std::string& recipe = "");
 
 }  // namespace fluid

@@ -16,7 +16,7 @@ namespace fluid {
 namespace {
 
 /// Converts settings such as "lr=1e-4,boundaries=10,20" to the flags "--lr=1e-4" and
-/// "--boundaries=10,20". A number after a comma continues the list before it.
+/// "--boundaries=10,20". A number without a name continues the list of the previous setting.
 std::vector<std::string> flags_in(const std::string& settings) {
   std::vector<std::string> flags;
   for (const std::string& part : ir::split_at_commas(settings)) {
@@ -43,15 +43,16 @@ void check_names(const CLI::App& command, const std::vector<std::string>& flags)
   }
 }
 
-/// Calls `work`. Prepends `given`, the option and its value, to error messages.
+/// Calls `work`. If `work` throws, begins the error message with `command_line_text`, the option
+/// and its value.
 template <class F>
-void with_option_named(const std::string& given, F work) {
+void with_option_named(const std::string& command_line_text, F work) {
   try {
     work();
   } catch (const UserError& e) {
-    throw UserError(fmt::format("{}: {}", given, e.what()));
+    throw UserError(fmt::format("{}: {}", command_line_text, e.what()));
   } catch (const CLI::ParseError& e) {
-    throw UserError(fmt::format("{}: {}", given, e.what()));
+    throw UserError(fmt::format("{}: {}", command_line_text, e.what()));
   }
 }
 
@@ -67,17 +68,18 @@ void add_recipe_option_flag(CLI::App& command, std::vector<std::string>& texts) 
 }
 
 RecipeOption::RecipeOption(const Program& program, const std::string& text)
-    : given_(fmt::format("--recipe-option '{}'", text)) {
+    : command_line_text_(fmt::format("--recipe-option '{}'", text)) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos) {
-    throw UserError(given_ + ": must be NAME:FLAG=VALUE,..., as in 'd:lr=1e-4,optimizer=adam'");
+    throw UserError(command_line_text_ +
+                    ": must be NAME:FLAG=VALUE,..., as in 'd:lr=1e-4,optimizer=adam'");
   }
   if (recipe_names(program.ir().main()).size() <= 1) {
-    throw UserError(
-        fmt::format("{}: program '{}' does not have several recipes", given_, program.ir().name));
+    throw UserError(fmt::format("{}: program '{}' does not have several recipes",
+                                command_line_text_, program.ir().name));
   }
-  recipe_ = recipe_called(program, text.substr(0, colon), given_);
-  with_option_named(given_, [&] {
+  recipe_ = recipe_called(program, text.substr(0, colon), command_line_text_);
+  with_option_named(command_line_text_, [&] {
     CLI::App parser;
     parser.set_help_flag();
     add_optimizer_flags(parser, optimizer_);
@@ -91,14 +93,15 @@ RecipeOption::RecipeOption(const Program& program, const std::string& text)
 }
 
 void RecipeOption::set_optimizer(Program& program) const {
-  with_option_named(given_, [&] {
+  with_option_named(command_line_text_, [&] {
     fluid::set_optimizer(program, optimizer_, recipe_);
     set_update(program, update_, recipe_);
   });
 }
 
 void RecipeOption::set_schedule(Program& program, std::optional<int64_t> updates) const {
-  with_option_named(given_, [&] { fluid::set_schedule(program, schedule_, updates, recipe_); });
+  with_option_named(command_line_text_,
+                    [&] { fluid::set_schedule(program, schedule_, updates, recipe_); });
 }
 
 }  // namespace fluid

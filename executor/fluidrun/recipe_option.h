@@ -13,16 +13,17 @@ namespace fluid {
 /// Adds --recipe-option, which changes one of several recipes.
 void add_recipe_option_flag(CLI::App& command, std::vector<std::string>& texts);
 
-/// A value of --recipe-option, such as "d:lr=1e-4,optimizer=adam": the name of a recipe, or an
-/// unambiguous prefix of it, and flags of the optimizer, clipping, averages and the schedule,
-/// without their dashes. Error messages begin with the option.
+/// A value of --recipe-option, such as "d:lr=1e-4,optimizer=adam". It consists of the name of a
+/// recipe, or an unambiguous prefix, and of flags without their dashes. The flags set the
+/// optimizer, clipping, averages and schedule. Error messages begin with the option and its value.
 class RecipeOption {
  public:
   /// Throws UserError for an unknown recipe or flag, and for a wrong value.
   RecipeOption(const Program& program, const std::string& text);
 
   const std::string& recipe() const { return recipe_; }
-  const std::string& given() const { return given_; }  ///< the option, for error messages
+  /// The option and its value.
+  const std::string& command_line_text() const { return command_line_text_; }
 
   /// Like fluid::set_optimizer() and set_update(), for the recipe.
   void set_optimizer(Program& program) const;
@@ -30,7 +31,7 @@ class RecipeOption {
   void set_schedule(Program& program, std::optional<int64_t> updates) const;
 
  private:
-  std::string given_, recipe_;
+  std::string command_line_text_, recipe_;
   OptimizerFlags optimizer_;
   UpdateFlags update_;
   ScheduleFlags schedule_;

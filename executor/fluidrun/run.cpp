@@ -30,8 +30,8 @@ std::vector<NamedFile> files_of(const std::vector<std::string>& texts, const std
   return files;
 }
 
-/// The number of samples in `column`, the data of `feed`. Computed from the first batch dimension
-/// that does not also depend on kLength. Returns nullopt if `feed` has no such dimension.
+/// Computes the number of samples in `column`, the data of `feed`, from the first batch dimension
+/// whose size does not depend on kLength. Returns nullopt if `feed` has no such dimension.
 std::optional<int64_t> samples_in(const ir::Op& feed, const Tensor& column) {
   const Shape& shape = feed.results[0].type.shape;
   for (size_t d = 0; d < shape.size() && d < column.shape().size(); ++d) {

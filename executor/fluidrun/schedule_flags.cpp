@@ -33,7 +33,7 @@ std::vector<AttrDef> settings_of(const OpDef& schedule) {
 
 const OpDef& schedule_called(const std::string& name) {
   if (const OpDef* def = find_schedule(name)) return *def;
-  throw UserError(fmt::format("--schedule {}: there are {}{}", name, list_of(schedule_names()),
+  throw UserError(fmt::format("--schedule {}: there are {}{}", name, join_names(schedule_names()),
                               did_you_mean(name, schedule_names())));
 }
 
@@ -45,15 +45,15 @@ void replace_schedule(ir::Op& train, const OpDef& schedule) {
   train.attrs.set("schedule", schedule_name(schedule));
 }
 
-void set_given(ir::Op& train, const OpDef& schedule, const SettingFlags& flags) {
+void apply_setting_flags(ir::Op& train, const OpDef& schedule, const SettingFlags& flags) {
   const std::vector<AttrDef> settings = settings_of(schedule);
   std::vector<std::string> known;
   for (const AttrDef& a : settings) known.push_back(schedule_flag_of(a.name));
   for (const auto& [setting, flag] : flags) {
-    if (!flag.is_given()) continue;
+    if (!flag.is_set()) continue;
     if (std::ranges::find(known, flag.flag) == known.end()) {
-      throw UserError(fmt::format("{}: no setting of {}, which has {}", flag.given(),
-                                  schedule_name(schedule), list_of(known)));
+      throw UserError(fmt::format("{}: no setting of {}, which has {}", flag.command_line_text(),
+                                  schedule_name(schedule), join_names(known)));
     }
     train.attrs.set(attribute_of(setting), flag.value());
   }
@@ -69,11 +69,11 @@ void require_settings(const ir::Op& train, const OpDef& schedule) {
 }
 
 /// The schedule flags on the command line, for error messages.
-std::string given_text(const ScheduleFlags& flags) {
+std::string command_line_text(const ScheduleFlags& flags) {
   std::vector<std::string> texts;
   if (!flags.name.empty()) texts.push_back("--schedule " + flags.name);
   for (const auto& [setting, flag] : flags.settings) {
-    if (flag.is_given()) texts.push_back(flag.given());
+    if (flag.is_set()) texts.push_back(flag.command_line_text());
   }
   return fmt::format("{}", fmt::join(texts, " "));
 }
@@ -87,25 +87,26 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
                   "learning rate schedule; replaces the program's. Without --schedule-steps, it "
                   "ends with the training")
       ->type_name(fmt::format("{}", fmt::join(schedule_names(), "|")));
-  std::vector<SettingOwner> owners;
+  std::vector<NamedSettings> choices;
   for (const std::string& name : schedule_names()) {
-    owners.push_back({name, settings_of(*find_schedule(name))});
+    choices.push_back({name, settings_of(*find_schedule(name))});
   }
-  add_setting_flags(command, owners, schedule_flag_of, flags.settings);
+  add_setting_flags(command, choices, schedule_flag_of, flags.settings);
 }
 
 void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<int64_t> updates,
                   const std::string& recipe) {
-  const std::string given = given_text(flags);
-  ir::Op* train = recipe_to_change(program, given, recipe);
-  if (given.empty() || train == nullptr) return;  // the trainer rejects a program without recipe
+  const std::string flag_text = command_line_text(flags);
+  ir::Op* train = recipe_to_change(program, flag_text, recipe);
+  // The trainer rejects a program without recipe.
+  if (flag_text.empty() || train == nullptr) return;
   if (!flags.name.empty()) {
     replace_schedule(*train, schedule_called(flags.name));
   } else if (train->attrs.get_or("schedule", std::string()).empty()) {
     replace_schedule(*train, schedule_called("constant"));
   }
   const OpDef& schedule = schedule_called(train->attrs.get<std::string>("schedule"));
-  set_given(*train, schedule, flags.settings);
+  apply_setting_flags(*train, schedule, flags.settings);
   const bool has_steps =
       std::ranges::any_of(settings_of(schedule), [](const auto& a) { return a.name == kSteps; });
   if (has_steps && !train->attrs.has(attribute_of(kSteps))) {
@@ -113,7 +114,7 @@ void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<in
       throw UserError(
           fmt::format("{}: the data is a stream, whose number of steps is unknown: give "
                       "--schedule-steps or --max-steps",
-                      given));
+                      flag_text));
     }
     train->attrs.set(attribute_of(kSteps), *updates);
   }
@@ -121,7 +122,7 @@ void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<in
   try {
     infer_types(*train);
   } catch (const UserError& e) {
-    throw UserError(fmt::format("{}: {}", given, e.what()));
+    throw UserError(fmt::format("{}: {}", flag_text, e.what()));
   }
 }
 

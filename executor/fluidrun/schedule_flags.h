@@ -18,8 +18,9 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
 
 /// Replaces the schedule of the program's recipe, or changes its settings, as the flags specify.
 /// `updates`: number of updates of the training run, the default of setting `steps`; nullopt:
-/// unknown. `recipe`: the name of one of several recipes. Throws UserError naming the flag if it is
-/// invalid for the program or schedule, or if the schedule needs `updates` but it is unknown.
+/// unknown. `recipe`: the name of the recipe; empty: the only recipe. Throws UserError if a flag is
+/// invalid for the program or schedule, or if the schedule needs `updates` but `updates` is
+/// unknown. The error message names the flag.
 void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<int64_t> updates,
                   const std::string& recipe = "");
 

@@ -57,20 +57,21 @@ ValueKind kind_of(const Attr& kind) {
 /// Returns the flag that switches a setting off: "--no-nesterov" for "--nesterov".
 std::string negated(const std::string& flag) { return "--no-" + flag.substr(2); }
 
-/// A setting, and how the optimizers or schedules that have the setting describe it.
+/// A setting of one or more optimizers or schedules.
 struct DescribedSetting {
   Attr kind;
-  bool is_on_by_default = false;  ///< whether at least one owner has true as the default
-  std::map<std::string, std::vector<std::string>> owners;  ///< description -> owners' names
+  bool is_on_by_default = false;  ///< whether any optimizer or schedule has the default true
+  /// Description of the setting -> names of the optimizers or schedules with this description.
+  std::map<std::string, std::vector<std::string>> names_by_description;
 };
 
-std::map<std::string, DescribedSetting> described(const std::vector<SettingOwner>& owners) {
+std::map<std::string, DescribedSetting> described(const std::vector<NamedSettings>& choices) {
   std::map<std::string, DescribedSetting> settings;
-  for (const SettingOwner& owner : owners) {
-    for (const AttrDef& a : owner.settings) {
+  for (const NamedSettings& choice : choices) {
+    for (const AttrDef& a : choice.settings) {
       DescribedSetting& setting =
           settings.try_emplace(a.name, DescribedSetting{a.fallback, false, {}}).first->second;
-      setting.owners[a.doc].push_back(owner.name);
+      setting.names_by_description[a.doc].push_back(choice.name);
       if (const auto* on = std::get_if<bool>(&a.fallback)) setting.is_on_by_default |= *on;
     }
   }
@@ -78,12 +79,12 @@ std::map<std::string, DescribedSetting> described(const std::vector<SettingOwner
 }
 
 /// The help text of a setting: "decay rate of m (adam, adamw); weight of m in the step (lion)".
-/// Omits the owners if all owners have the setting with the same description.
-std::string description_of(const DescribedSetting& setting, size_t all_owners) {
+/// Omits the names if all optimizers or schedules have the setting with the same description.
+std::string description_of(const DescribedSetting& setting, size_t choice_count) {
   std::string text;
-  for (const auto& [doc, owners] : setting.owners) {
+  for (const auto& [doc, names] : setting.names_by_description) {
     text += (text.empty() ? "" : "; ") + doc;
-    if (owners.size() < all_owners) text += fmt::format(" ({})", list_of(owners));
+    if (names.size() < choice_count) text += fmt::format(" ({})", join_names(names));
   }
   return text;
 }
@@ -95,7 +96,7 @@ Attr SettingFlag::value() const {
   return *kind_of(kind).parse(text);
 }
 
-std::string SettingFlag::given() const {
+std::string SettingFlag::command_line_text() const {
   if (is_on == false) return negated(flag);
   return text.empty() ? flag : flag + " " + text;
 }
@@ -105,17 +106,17 @@ std::string flag_of(std::string setting) {
   return "--" + setting;
 }
 
-std::string list_of(const std::vector<std::string>& names) {
+std::string join_names(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-void add_setting_flags(CLI::App& command, const std::vector<SettingOwner>& owners,
+void add_setting_flags(CLI::App& command, const std::vector<NamedSettings>& choices,
                        const std::function<std::string(const std::string&)>& flag_of_setting,
                        SettingFlags& flags) {
-  for (const auto& [name, setting] : described(owners)) {
+  for (const auto& [name, setting] : described(choices)) {
     SettingFlag& flag = flags[name];
     flag = {.flag = flag_of_setting(name), .kind = setting.kind, .text = {}};
-    const std::string description = description_of(setting, owners.size());
+    const std::string description = description_of(setting, choices.size());
     if (std::holds_alternative<bool>(setting.kind)) {
       const std::string off = setting.is_on_by_default ? ",!" + negated(flag.flag) : "";
       command.add_flag_function(

@@ -77,6 +77,7 @@ std::string to_json(const ir::Program& program) {
 }
 
 /// The output format: the value of --format, else the format for the extension of -o, else "text".
+/// Throws UserError for an unknown format or extension.
 std::string format_of(const ShowFlags& flags) {
   if (!flags.format.empty()) {
     const std::vector<std::string> known = {"text", "json", "dot", "svg"};

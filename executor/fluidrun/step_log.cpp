@@ -16,15 +16,15 @@ std::string text_of(const nlohmann::ordered_json& line) {
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// The integer value of `key` in a JSON object; INT64_MAX if there is none.
+/// The integer value of `key` in a JSON object; INT64_MAX if the object has no such integer.
 int64_t integer_at(const nlohmann::json& line, const char* key) {
   const auto found = line.find(key);
-  const bool there = found != line.end() && found->is_number_integer();
-  return there ? found->get<int64_t>() : INT64_MAX;
+  const bool is_integer = found != line.end() && found->is_number_integer();
+  return is_integer ? found->get<int64_t>() : INT64_MAX;
 }
 
-/// Whether truncate_after() keeps a line: whether its step is at most `last_step` and its epoch at
-/// most `last_epoch`.
+/// Whether truncate_after() keeps a line. The step of the line must be at most `last_step`, and its
+/// epoch at most `last_epoch`.
 bool is_kept(const nlohmann::json& line, int64_t last_step, int64_t last_epoch) {
   if (!line.is_object()) return false;
   if (!line.contains("event")) return integer_at(line, "step") <= last_step;

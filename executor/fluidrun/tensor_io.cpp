@@ -230,7 +230,7 @@ void OutputFile::append_csv(const OutputViews& outputs, const Reader& data) {
   }
   int64_t row = 0;
   for (const int64_t sample : data.sample_indices()) {
-    bytes_ += std::to_string(data.source().row(sample));
+    bytes_ += std::to_string(data.source().source_index(sample));
     for (const std::string& name : names_) {
       const Tensor& value = outputs[name];
       append_row(bytes_, value, row);

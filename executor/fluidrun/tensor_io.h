@@ -27,7 +27,7 @@ Tensor parse_tensor(const std::string& text, const std::string& where);
 /// the same value.
 std::string element_text(const Tensor& tensor, int64_t i);
 
-/// Argmax of row `row` of the tensor, that is, of the elements at index `row` of dimension 0.
+/// Returns the argmax of row `row`. A row consists of the elements at one index of dimension 0.
 int64_t largest_in_row(const Tensor& tensor, int64_t row);
 /// Whether each row of `tensor` holds one score per class. False if `classes` is empty.
 bool are_scores(const Tensor& tensor, const std::vector<std::string>& classes);
@@ -38,8 +38,8 @@ bool elements_match(const Tensor& got, const Tensor& want, int64_t i, double tol
 
 enum class FileFormat : uint8_t { npy, csv };
 
-/// The file format for the extension of `path`. A path without an extension, such as a pipe, gives
-/// npy. Throws UserError for another extension.
+/// The file format for the extension of `path`. The format of a path without an extension, such as
+/// a pipe, is npy. Throws UserError for another extension.
 FileFormat format_of(const std::string& path);
 
 /// Writes a tensor atomically, in the format for the extension of `path`. A CSV file has a header
@@ -51,16 +51,18 @@ void write_output(const std::string& path, const std::string& name, const Tensor
 /// the file.
 class OutputFile {
  public:
-  /// Parses the value of --output: FILE.npy or FILE.csv for all outputs with one row per sample,
-  /// NAME=@FILE for one output. Throws UserError for other text, and if the file is not writable.
+  /// Parses the value of --output. FILE.npy or FILE.csv selects all outputs with one row per
+  /// sample. NAME=@FILE selects one output. Throws UserError for other text, and if the file is not
+  /// writable.
   explicit OutputFile(const std::string& text);
 
   /// Selects the outputs to write. `row_outputs`: the computed outputs with one row per sample.
   /// Throws UserError if the output in NAME=@FILE is not among `row_outputs`, and for several
   /// outputs in a .npy file.
   void select_outputs(const Program& program, const std::vector<std::string>& row_outputs);
-  /// Sets the class names of a classifier; empty: unknown. If they are known, a .csv file has, for
-  /// each output of scores, a column NAME.class with the class that has the largest score.
+  /// Sets the class names of a classifier; empty: unknown. With class names, a .csv file has a
+  /// column NAME.class for each output with one score per class. The column contains the class with
+  /// the largest score.
   void name_classes(std::vector<std::string> classes) { classes_ = std::move(classes); }
   /// Appends the rows of the batch that `data` returned last.
   void append(const OutputViews& outputs, const Reader& data);

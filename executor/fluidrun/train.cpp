@@ -57,8 +57,8 @@ void set_schedules(Program& program, const TrainFlags& flags, std::optional<int6
     const RecipeOption option(program, text);
     const auto found = std::ranges::find(cycle.recipes(), option.recipe(), &FitRecipe::name);
     if (found == cycle.recipes().end()) {
-      throw UserError(fmt::format("{}: recipe '{}' is not in the cycle {}", option.given(),
-                                  option.recipe(), cycle.text()));
+      throw UserError(fmt::format("{}: recipe '{}' is not in the cycle {}",
+                                  option.command_line_text(), option.recipe(), cycle.text()));
     }
     const auto index = static_cast<size_t>(found - cycle.recipes().begin());
     option.set_schedule(program,
@@ -66,8 +66,8 @@ void set_schedules(Program& program, const TrainFlags& flags, std::optional<int6
   }
 }
 
-/// Opens the program, and applies the flags of the optimizer, of what is around it and of the
-/// parameters.
+/// Opens the program. Applies all flags that change recipes or parameters, except the schedule
+/// flags.
 Program open_with_recipe(const TrainFlags& flags) {
   Program program = open_program(flags.program, flags.params);
   set_optimizer(program, flags.optimizer);
@@ -82,15 +82,15 @@ Program open_with_recipe(const TrainFlags& flags) {
 
 TensorBoard open_board(Program& program, const TrainFlags& flags) {
   TensorBoard board(flags.tensorboard, flags.tensorboard_options);
-  board.keep_gradients(program);
+  board.retain_gradients(program);
   return board;
 }
 
-/// Returns the column table for reading the training data: the table of the newest checkpoint if
-/// the run is resumed, else the table of --adapters or --params.
+/// Returns the column table for reading the training data. A resumed run uses the table of its
+/// newest checkpoint, if any. Otherwise, returns the table of --adapters or --params.
 TrainingTable table_of_earlier_training(const TrainFlags& flags, const World& world) {
   const std::string& directory = flags.checkpoint.directory;
-  if (keeps_table(flags.data) && (flags.checkpoint.resume || world.restart > 0)) {
+  if (has_table(flags.data) && (flags.checkpoint.resume || world.restart > 0)) {
     if (ColumnTablePtr table = newest_column_table(directory)) return {std::move(table), directory};
   }
   return training_table(flags.params, flags.data);
@@ -144,10 +144,10 @@ class Training {
         board_(open_board(program_, flags)),
         opening_validation_(in_background(
             [&] {
-              const Reader* training = keeps_table(flags.val) ? &train_ : nullptr;
+              const Reader* training = has_table(flags.val) ? &train_ : nullptr;
               return open_validation(program_, flags, world_, training);
             },
-            keeps_table(flags.val))),
+            has_table(flags.val))),
         train_(open_training_data(program_, flags, world_)),
         progress_({flags.epochs, train_.batches(), flags.log_every, !is_rank_0()}),
         table_(flags.epochs),
@@ -186,7 +186,7 @@ class Training {
   /// Applies the schedule flags, or sets schedule `manual` for --find-lr. Returns the program.
   const Program& scheduled_program() {
     if (flags_.finds_lr()) {
-      // With several recipes, find_learning_rate() throws.
+      // find_learning_rate() throws for a program with several recipes.
       if (recipes_of(program_.ir().main()).size() == 1) {
         set_schedule(program_, {.name = std::string(kManualSchedule), .settings = {}}, 0);
       }
@@ -194,7 +194,7 @@ class Training {
     }
     set_schedule(program_, flags_.schedule, updates());
     set_schedules(program_, flags_, updates());
-    // Throws for a metric that is no output, before anything is compiled.
+    // Throws for a metric that is not an output, before anything is compiled.
     const RecipeCycle cycle(program_, parse_recipes(program_, flags_.recipes));
     PlateauSchedules(program_, cycle, !flags_.val.empty());
     return program_;
@@ -259,7 +259,7 @@ class Training {
         .epochs = flags_.epochs,
         .max_steps = flags_.max_steps,
         .validation = validation_ ? &*validation_ : nullptr,
-        .averages = keeps_averages(program_.ir().main()),
+        .averages = averages_parameters(program_.ir().main()),
         .save = flags_.save,
         .handle_signals = true,
         .labels = {{"data", flags_.data}, {"drop-last", flags_.drop_last ? "on" : "off"}}};
@@ -282,8 +282,8 @@ class Training {
       log_.append(epoch);
     };
     options.on_end = [this] {
-      report_skipped(train_, flags_.data);
-      if (validation_) report_skipped(*validation_, flags_.val);
+      print_skipped_records(train_, flags_.data);
+      if (validation_) print_skipped_records(*validation_, flags_.val);
       report_profile(trainer_.executor(), flags_.profile, world_);
     };
     options.notice = [this](const std::string& text) {
@@ -325,7 +325,7 @@ class Training {
   StepDump dump_;
   TensorBoard board_;
   // Opens the validation data concurrently with the training data. If the validation data needs the
-  // column table of the training data, it is opened afterwards.
+  // column table of the training data, opens the training data first.
   std::future<std::optional<Reader>> opening_validation_;
   Reader train_;
   ResidentMemory opened_ = resident_memory();
@@ -338,11 +338,11 @@ class Training {
 /// Trains. Returns the exit code: 0, or 128 + the signal that stopped training.
 int train(const TrainFlags& flags) {
   for (const std::string& path : {flags.save, flags.best.save, flags.find_lr_file()}) {
-    if (!path.empty()) check_writable(path);  // fail now, not after training
+    if (!path.empty()) check_writable(path);  // fails before training, not after
   }
   if (!flags.tensorboard.empty()) check_tensorboard_directory(flags.tensorboard);
   std::signal(SIGPIPE, SIG_IGN);  // ignored, so that a write to a closed pipe fails with EPIPE
-  std::signal(SIGUSR1, SIG_IGN);  // `signals` restores this at exit, so a late SIGUSR1 is ignored
+  std::signal(SIGUSR1, SIG_IGN);  // ignored again at exit, when `signals` is destroyed
   static const SignalHandlers signals;  // static: destroyed at exit, after errors are printed
   Training(flags).run();
   return SignalHandlers::stop_requested() ? 128 + SignalHandlers::stop_signal() : 0;
@@ -366,7 +366,7 @@ void add_train(CLI::App& app, Action& action) {
       data_help() + "\n" + pattern_help());
   command->callback([&action, flags, command] {
     if (flags->overfit > 0) set_overfit_steps(*flags, command->count("--epochs") > 0);
-    if (flags->dry_run) drop_file_flags(*flags);
+    if (flags->dry_run) reset_file_flags(*flags);
     action = [flags] { return train(*flags); };
   });
 }

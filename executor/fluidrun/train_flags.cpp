@@ -142,7 +142,7 @@ void add_train_flags(CLI::App& command, TrainFlags& flags) {
   add_find_lr_flag(command, flags);
 }
 
-void drop_file_flags(TrainFlags& flags) {
+void reset_file_flags(TrainFlags& flags) {
   for (std::string* path :
        {&flags.save, &flags.best.save, &flags.log_json, &flags.history, &flags.tensorboard}) {
     path->clear();

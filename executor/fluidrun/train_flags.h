@@ -45,7 +45,7 @@ struct TrainFlags {
 void add_train_flags(CLI::App& command, TrainFlags& flags);
 
 /// Resets the flags that read or write files of a training run. Used for --dry-run.
-void drop_file_flags(TrainFlags& flags);
+void reset_file_flags(TrainFlags& flags);
 /// Limits --overfit to --max-steps steps (default: 1000), unless --epochs is given.
 void set_overfit_steps(TrainFlags& flags, bool has_epochs);
 

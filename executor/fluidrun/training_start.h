@@ -20,7 +20,8 @@ struct PreparedTraining {
   ResidentMemory opened;  ///< measured after the training data was opened
 };
 
-/// Prints to stderr the number of samples, steps and kernels, the memory, and the AMP level.
+/// Prints to stderr the number of samples, steps and kernels, the memory, and notes on library
+/// rejections, TF32 and AMP.
 void print_training_start(const PreparedTraining& t);
 
 }  // namespace fluid

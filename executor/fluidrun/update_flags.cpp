@@ -75,8 +75,8 @@ void add_lookahead_flags(CLI::App& command, UpdateFlags& flags) {
       ->needs(lookahead);
 }
 
-/// The first of the flags that is on the command line, for error messages; empty: none.
-std::string given_text(const UpdateFlags& flags) {
+/// The first given flag, for error messages; empty: no flag is given.
+std::string command_line_text(const UpdateFlags& flags) {
   if (flags.clip_value) return fmt::format("--clip-value {}", *flags.clip_value);
   if (flags.clip_norm) return fmt::format("--clip-norm {}", *flags.clip_norm);
   if (flags.clip_global_norm) return fmt::format("--clip-global-norm {}", *flags.clip_global_norm);
@@ -101,7 +101,7 @@ void add_update_flags(CLI::App& command, UpdateFlags& flags) {
 }
 
 void set_update(Program& program, const UpdateFlags& flags, const std::string& recipe) {
-  ir::Op* train = recipe_to_change(program, given_text(flags), recipe);
+  ir::Op* train = recipe_to_change(program, command_line_text(flags), recipe);
   if (train == nullptr) return;  // the trainer rejects a program without a recipe
   Attrs& attrs = train->attrs;
   set_clip(attrs, "clip_value", flags.clip_value);

@@ -20,8 +20,8 @@ struct UpdateFlags {
 };
 void add_update_flags(CLI::App& command, UpdateFlags& flags);
 
-/// Changes the program's recipe as the flags specify. `recipe`: the name of one of several recipes.
-/// Throws UserError if flags are given for a program of several recipes, but no `recipe`.
+/// Applies the flags to the recipe named `recipe`, or to the only recipe if `recipe` is empty.
+/// Throws UserError if flags are given, `recipe` is empty, and the program has several recipes.
 void set_update(Program& program, const UpdateFlags& flags, const std::string& recipe = "");
 
 }  // namespace fluid

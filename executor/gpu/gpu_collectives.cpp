@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Number of polls without a pause. Later polls are each followed by a sleep of kPause.
+/// Number of polls without a pause. After each later poll, the thread sleeps for kPause.
 constexpr int kBusyPolls = 200;
 constexpr std::chrono::microseconds kPause{20};
 /// Timeout of a step that was in flight when an earlier step was rejected. The timeout is short
@@ -39,7 +39,7 @@ GpuCollectives::GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeer
       done_(gpu_->gpu.create_event()) {
   peers_.host_communicator->barrier(peers_.rendezvous_timeout);
   check_distinct_gpus();
-  gpu_->ledger.measure("communicator", [&] {
+  gpu_->memory_tracker.measure("communicator", [&] {
     connect_ranks();
     warm_up_communicator();
   });
@@ -77,10 +77,10 @@ void GpuCollectives::connect_ranks() {
   if (peers_.world.rank == 0) check_gpu(table, table.unique_id(&unique_id), gpu_->gpu.get());
   peers_.host_communicator->broadcast(&unique_id, sizeof unique_id, 0);
   begin_collective("the rendezvous of GPUs");
-  FluidGpuCommunicator* made = nullptr;
+  FluidGpuCommunicator* communicator = nullptr;
   const FluidGpuResult result = table.communicator_create(
-      gpu_->gpu.get(), &unique_id, peers_.world.rank, peers_.world.size, &made);
-  communicator_ = GpuCommunicator(table, made);
+      gpu_->gpu.get(), &unique_id, peers_.world.rank, peers_.world.size, &communicator);
+  communicator_ = GpuCommunicator(table, communicator);
   check_and_wait(result);
 }
 
@@ -114,7 +114,7 @@ void GpuCollectives::reserve(size_t count) {
 
 /// Makes later work on the communication stream wait for the work queued on the compute stream so
 /// far.
-void GpuCollectives::fork_from_steps(const GpuEvent& event) {
+void GpuCollectives::wait_for_compute_stream(const GpuEvent& event) {
   gpu_->gpu.record(event, gpu_->stream);
   gpu_->gpu.wait(stream_, event);
 }
@@ -126,7 +126,7 @@ void GpuCollectives::start(size_t index, const CollectiveRole& role, void* data,
   const BucketShard own = bucket_shard(count, peers_.world.size, peers_.world.rank);
   const int64_t shard_size = bucket_shard(count, peers_.world.size, 0).size();
   const FluidGpuDtype gpu_type = gpu_dtype_of(dtype);
-  fork_from_steps(ready_[index]);
+  wait_for_compute_stream(ready_[index]);
   if (timed != nullptr) gpu_->gpu.record(timed->begin, stream_);
   if (count > 0) {
     switch (role.kind) {
@@ -208,7 +208,7 @@ void GpuCollectives::wait_until(const PendingCollective& pending, Deadline deadl
 void GpuCollectives::broadcast(void* data, int64_t bytes) {
   if (bytes == 0) return;
   begin_collective("the GPUs' broadcast");
-  fork_from_steps(queued_);
+  wait_for_compute_stream(queued_);
   check_and_wait(gpu_->gpu.table().broadcast(communicator_.get(), stream_.get(), data, bytes, 0));
   gpu_->gpu.record(queued_, stream_);
   gpu_->gpu.wait(gpu_->stream, queued_);
@@ -230,8 +230,8 @@ void GpuCollectives::disable() {
   if (failure_.empty()) failure_ = kAbandonedStepError;
 }
 
-/// Aborts the communicator, then throws a DeviceError that names the failed rank. Aborts first,
-/// because finding the failed rank takes time. After disable(), names no rank.
+/// Aborts the communicator, then throws a DeviceError that names the failed rank. The abort comes
+/// first, because finding the failed rank takes time. After disable(), the error names no rank.
 void GpuCollectives::fail(const PendingCollective& pending, const std::string& reason) {
   // Copies `reason`, because abort() overwrites the error message that `reason` may reference.
   const std::string why = reason;

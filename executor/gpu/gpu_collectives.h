@@ -70,7 +70,7 @@ class GpuCollectives {
   void check_distinct_gpus();
   void connect_ranks();
   void warm_up_communicator();
-  void fork_from_steps(const GpuEvent& event);
+  void wait_for_compute_stream(const GpuEvent& event);
   void check_and_wait(FluidGpuResult enqueue_result);
   /// Calls `poll` until it returns fluid_gpu_ok. Calls fail() at the deadline, or if `poll` returns
   /// an error.

@@ -51,7 +51,7 @@ class GpuDevice : public Device {
 
   const Target& target() const override { return target_; }
   int threads() const override { return host_threads_; }
-  std::shared_ptr<PlaceMemory> allocate_memory(const Regions& regions) const override {
+  std::shared_ptr<PlaceMemory> allocate_memory(const RegionSizes& regions) const override {
     return std::make_shared<GpuPlaceMemory>(gpu_, regions);
   }
 
@@ -78,27 +78,27 @@ class GpuDevice : public Device {
     return selector_.record().entries();
   }
   std::vector<std::pair<std::string, int64_t>> memory_outside_arenas() const override {
-    return gpu_->ledger.owners();
+    return gpu_->memory_tracker.bytes_by_owner();
   }
   int64_t pinned_bytes() const override {
     return gpu_->gpu.allocated_bytes(GpuMemory::Location::host);
   }
-  bool adopt_tuning_record(const std::map<std::string, std::string>& decisions) override {
-    return selector_.adopt_tuning_record(decisions);
+  bool adopt_tuning_record(const std::map<std::string, std::string>& entries) override {
+    return selector_.adopt_tuning_record(entries);
   }
-  Limits limits() const override {
+  PeakRates peak_rates() const override {
     return {.flops_f64 = target_.f64_rate(),
             .flops_f32 = target_.f32_matmul_rate(),
             .flops_f16 = target_.half_matmul_rate(),
             .flops_bf16 = target_.half_matmul_rate(),
-            .bytes = target_.memory_rate(),
+            .bytes_per_second = target_.memory_rate(),
             .tf32 = target_.tf32()};
   }
 
  private:
   /// Whether the GPU libraries have an algorithm for every op that was assigned to a library.
   bool libraries_compute(const ir::Program& program, const Options& options) {
-    return gpu_->ledger.measure("libraries", [&] {
+    return gpu_->memory_tracker.measure("libraries", [&] {
       bool all = true;
       for (const auto& op : program.main().ops) {
         if (!op->attrs.has("kernel")) continue;
@@ -119,7 +119,7 @@ class GpuDevice : public Device {
   GpuKernels kernels_;
   GpuAlgorithmSelector selector_;
   std::shared_ptr<const GpuFeeds> feeds_;
-  std::shared_ptr<GpuCollectives> collectives_;  ///< null if there are no other ranks
+  std::shared_ptr<GpuCollectives> collectives_;  ///< null: there is only one rank
 };
 
 }  // namespace

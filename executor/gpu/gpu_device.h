@@ -16,7 +16,7 @@ struct GpuDeviceOptions {
   int host_threads = 1;  ///< number of host threads that copy feeds
   /// Folder of cached cubins and chosen algorithms; empty: no cache on disk.
   std::string cache_dir = {};
-  GpuLibraries libraries = {};
+  GpuLibraryOptions libraries = {};
   /// Whether to choose library algorithms by timing; ignored if cache_dir is empty.
   bool tune = true;
   /// The tuning choices of an earlier run, from Device::tuning_record().

@@ -48,8 +48,8 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
                    step_list_.error_sync.has_value());
 }
 
-/// Queues the all-reduce of the rejection flag if the step list places it directly before call
-/// `call`. Queues nothing in a step with an observer, which runs no collectives.
+/// Queues the all-reduce of the rejection flag if call `call` is the next call after the
+/// all-reduce. Queues nothing in a step with an observer, which runs no collectives.
 void GpuExecutable::all_reduce_rejection_flag(size_t call) const {
   if (!step_list_.error_sync || call != step_list_.error_sync_before || observer_) return;
   collectives_->start(*step_list_.error_sync, {.elements = 1}, memory_.rejection_flag, f64);
@@ -78,7 +78,7 @@ void GpuExecutable::enable_timing() {
 /// Destroys the CUDA graphs before the memory is freed, because NCCL may have registered buffers
 /// during capture.
 void GpuExecutable::unbind() {
-  gpu_->ledger.measure("graphs", [&] {
+  gpu_->memory_tracker.measure("graphs", [&] {
     graphs_ = {};
     timed_graphs_ = {};
   });
@@ -101,8 +101,8 @@ void GpuExecutable::bind(const MemoryAddresses& memory, const Variables& variabl
       }
     }
   }
-  gpu_->ledger.measure("libraries", [&] { prepare_library_calls(buffers_.front()); });
-  gpu_->ledger.measure("graphs", [&] {
+  gpu_->memory_tracker.measure("libraries", [&] { prepare_library_calls(buffers_.front()); });
+  gpu_->memory_tracker.measure("graphs", [&] {
     graphs_ = capture_graphs(nullptr);
     if (timeline_) timed_graphs_ = capture_graphs(&*timeline_);
   });
@@ -225,8 +225,8 @@ StepStatus GpuExecutable::finish(int output_slot) {
       "another rank rejected its data and reports the error: no rank applied the step");
 }
 
-std::vector<CallOp> GpuExecutable::call_ops() const {
-  std::vector<CallOp> ops;
+std::vector<ExecutableCall> GpuExecutable::call_ops() const {
+  std::vector<ExecutableCall> ops;
   for (const GpuCall& call : step_list_.calls) ops.push_back({call.op});
   return ops;
 }
@@ -254,9 +254,9 @@ std::vector<Tensor> GpuExecutable::host_copies(size_t call, const Buffers& buffe
 /// on them. Calls the observer before and after each call.
 StepStatus GpuExecutable::run_with_observer(Slots slots) {
   const Buffers& buffers = buffers_[index_of(slots)];
-  const auto is_watched_on = [&](size_t call, bool done) {
-    // Skips calls that copy a sequence element: their buffers are not the operands and results of
-    // the scan.
+  const auto notify_observer = [&](size_t call, bool done) {
+    // Does not report copies of a scan's sequence elements: their buffers are not the operands and
+    // results of the scan.
     if (step_list_.calls[call].copy_bytes > 0 && is_scan(*step_list_.calls[call].op)) return true;
     std::vector<Tensor> copies = host_copies(call, buffers);
     std::vector<void*> addresses;
@@ -266,9 +266,9 @@ StepStatus GpuExecutable::run_with_observer(Slots slots) {
   results_->clear_error_words();
   for (size_t call = 0; call < step_list_.calls.size(); ++call) {
     if (step_list_.calls[call].collective.depends_on_collective) continue;
-    if (!is_watched_on(call, false)) return {};
+    if (!notify_observer(call, false)) return {};
     queue_call(buffers, call, nullptr);
-    if (!is_watched_on(call, true)) return {};
+    if (!notify_observer(call, true)) return {};
   }
   results_->copy_to_host(slots.outputs);
   gpu_->gpu.synchronize(gpu_->stream);
@@ -288,9 +288,9 @@ StepStatus GpuExecutable::run_timed(Slots slots, RunTimes& times) {
   return status;
 }
 
-/// Returns the buffers for trial runs of the library's algorithms for a call: operands, results and
-/// workspace. If there is room, transient memory replaces the buffer of a variable, so that trial
-/// runs do not overwrite the variable.
+/// Returns the buffers for trial runs of a library call: operands, results and workspace. Where
+/// possible, replaces the buffers of variables by transient memory, so that trial runs do not
+/// overwrite the variables.
 std::vector<TrialBuffer> GpuExecutable::trial_buffers(const GpuCall& call,
                                                       const std::vector<void*>& addresses) const {
   std::vector<int64_t> bytes;
@@ -303,7 +303,7 @@ std::vector<TrialBuffer> GpuExecutable::trial_buffers(const GpuCall& call,
         {.memory = {static_cast<std::byte*>(addresses[i]), static_cast<size_t>(bytes.at(i))},
          .preserve = call.refs[i].region == Region::state});
   }
-  relocate_preserved(buffers, {memory_.transient, static_cast<size_t>(plan_.transient)});
+  move_preserved_buffers(buffers, {memory_.transient, static_cast<size_t>(plan_.transient)});
   return buffers;
 }
 
@@ -312,7 +312,7 @@ std::vector<TrialBuffer> GpuExecutable::trial_buffers(const GpuCall& call,
 /// recompiles the program without the failing library calls. If all failures were already recorded,
 /// throws a DeviceError instead, because recompiling would not help.
 void GpuExecutable::prepare_library_calls(const Buffers& buffers) {
-  std::string refused;
+  std::string message;
   bool newly_rejected = false;
   for (size_t i = 0; i < step_list_.calls.size(); ++i) {
     if (!step_list_.calls[i].library) continue;
@@ -320,12 +320,12 @@ void GpuExecutable::prepare_library_calls(const Buffers& buffers) {
         selector_.record().rejection_reason(step_list_.calls[i].library->task).has_value();
     if (prepare_library_call(step_list_.calls[i], buffers[i])) continue;
     newly_rejected |= !known;
-    if (refused.empty()) refused = library_rejection_message(step_list_.calls[i]);
+    if (message.empty()) message = library_rejection_message(step_list_.calls[i]);
   }
-  if (refused.empty()) return;
-  const LibraryRejection refusal(refused);
-  if (newly_rejected) throw refusal;
-  throw DeviceError(refusal.what());
+  if (message.empty()) return;
+  const LibraryRejection rejection(message);
+  if (newly_rejected) throw rejection;
+  throw DeviceError(rejection.what());
 }
 
 /// Creates the plan of a library call. Returns false when the library has no working algorithm.

@@ -34,14 +34,14 @@ std::vector<LoadedKernel> GpuKernels::load(std::span<const kir::Kernel> kernels)
   return result;
 }
 
-/// Loads one module with all `kernels`. Reads the module's cubin from the disk cache, or else
-/// compiles and caches the cubin.
+/// Loads one module with all `kernels`. Reads the module's cubin from the disk cache. If the cubin
+/// is not cached, compiles and caches the cubin.
 void GpuKernels::load_module(const NamedKernels& kernels) {
   const std::string key = key_of(kernels);
   const auto count = static_cast<int>(kernels.size());
-  if (const auto kept = cache_.find(key)) {
+  if (const auto cubin = cache_.find(key)) {
     try {
-      add_module(*kept, kernels);
+      add_module(*cubin, kernels);
       report_.cache_hits += count;
       return;
     } catch (const DeviceError&) {
@@ -60,13 +60,13 @@ void GpuKernels::load_module(const NamedKernels& kernels) {
 
 std::string GpuKernels::key_of(const NamedKernels& kernels) const {
   std::string content =
-      fmt::format("{}, {}, assembler {}\n", arch_, emit::code_generator_version(), assembler_);
+      fmt::format("{}, {}, assembler {}\n", arch_, emit::code_generator_version(), linker_version_);
   for (const auto& [name, kernel] : kernels) content += name + "\n";
   return "k" + ObjectCache::hash_digits(content);
 }
 
 void GpuKernels::add_module(const std::string& code, const NamedKernels& kernels) {
-  gpu_->ledger.measure("code of kernels", [&] {
+  gpu_->memory_tracker.measure("code of kernels", [&] {
     GpuModule module = gpu_->gpu.load_module(code);
     std::map<std::string, LoadedKernel> entries;
     for (const auto& [name, kernel] : kernels) {

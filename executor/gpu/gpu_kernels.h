@@ -23,13 +23,13 @@ struct LoadedKernel {
 /// one load() call form one module, whose cubin is cached on disk.
 class GpuKernels {
  public:
-  /// `arch`: GPU architecture, such as "sm_90". `assembler`: version of nvJitLink, which is part of
-  /// the cache key.
-  GpuKernels(std::shared_ptr<const OpenGpu> gpu, std::string arch, int64_t assembler,
+  /// `arch`: GPU architecture, such as "sm_90". `linker_version`: version of nvJitLink, which is
+  /// part of the cache key.
+  GpuKernels(std::shared_ptr<const OpenGpu> gpu, std::string arch, int64_t linker_version,
              ObjectCache cache)
       : gpu_(std::move(gpu)),
         arch_(std::move(arch)),
-        assembler_(assembler),
+        linker_version_(linker_version),
         cache_(std::move(cache)) {}
 
   /// Loads `kernels`, and returns the loaded kernels in the same order. Kernels that differ only in
@@ -46,7 +46,7 @@ class GpuKernels {
 
   std::shared_ptr<const OpenGpu> gpu_;
   std::string arch_;
-  int64_t assembler_;
+  int64_t linker_version_;
   ObjectCache cache_;
   std::vector<GpuModule> modules_;
   std::map<std::string, LoadedKernel> loaded_;  ///< entry name -> loaded kernel

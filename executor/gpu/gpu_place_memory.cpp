@@ -30,7 +30,7 @@ std::unique_ptr<std::byte[]> allocate_pageable(int64_t bytes) {
 
 }  // namespace
 
-GpuPlaceMemory::GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const Regions& regions)
+GpuPlaceMemory::GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const RegionSizes& regions)
     : PlaceMemory(regions), gpu_(std::move(gpu)) {
   host_slots_ = gpu_->gpu.allocate_host(std::max(regions.slot_bytes(), kCellBytes));
   rejection_flag_ = gpu_->gpu.allocate(sizeof(int64_t));
@@ -107,7 +107,7 @@ void GpuPlaceMemory::write(std::byte* to, const void* from, int64_t bytes) {
 
 /// Saves the variables in host memory while the arena is replaced, because the GPU may not have
 /// memory for two arenas.
-std::shared_ptr<PlaceMemory> GpuPlaceMemory::reallocate(const Regions& regions) {
+std::shared_ptr<PlaceMemory> GpuPlaceMemory::reallocate(const RegionSizes& regions) {
   const int64_t bytes = this->regions().state;
   const std::unique_ptr<std::byte[]> variables = allocate_pageable(bytes);
   read(variables.get(), addresses().state, bytes);

@@ -12,14 +12,14 @@ namespace fluid {
 /// slots in pinned memory.
 class GpuPlaceMemory : public PlaceMemory {
  public:
-  GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const Regions& regions);
+  GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const RegionSizes& regions);
   int64_t resident_bytes() const override { return regions().total_bytes(); }
   bool is_host_accessible() const override { return false; }
   void read(void* to, const std::byte* from, int64_t bytes) const override;
   void write(std::byte* to, const void* from, int64_t bytes) override;
   void fetch(int slot, int64_t offset, int64_t bytes) const override;
   void clear_rejection_flag() override;
-  std::shared_ptr<PlaceMemory> reallocate(const Regions& regions) override;
+  std::shared_ptr<PlaceMemory> reallocate(const RegionSizes& regions) override;
 
  private:
   void allocate_arena();

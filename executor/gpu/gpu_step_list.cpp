@@ -23,11 +23,11 @@ GpuCall gpu_call(const StepCall& call) {
           .updates_variables = call.updates_variables()};
 }
 
-GpuCall generated_call(const StepCall& step_call, int64_t batch, KernelCache& memo,
+GpuCall generated_call(const StepCall& step_call, int64_t batch, KernelCache& kernel_cache,
                        std::vector<std::pair<const ir::Op*, int>>& error_operands) {
   const ir::Op& op = *step_call.op;
   check(op.attrs.has("body"), "op '" + op.name + "' reached the executor without a kernel");
-  const KernelCache::Kernels& kernels = memo.kernels_of(op);
+  const KernelCache::Kernels& kernels = kernel_cache.kernels_of(op);
   GpuCall call = gpu_call(step_call);
   for (const kir::Kernel& kernel : kernels) call.launches.push_back({kernel});
   const std::vector<kir::Buffer>& buffers = kernels.front().buffers;
@@ -70,9 +70,10 @@ void link_calls(const ir::Graph& main, std::vector<GpuCall>& calls) {
   complete_collective_roles(linked);
 }
 
-/// Makes all kernels that write variables test the rejection flag. The kernel that sets the flag is
-/// appended to the last call that has error words. In a call that both checks data and writes
-/// variables, only the last kernel writes variables. The flag is set just before this kernel.
+/// Makes all kernels that write variables test the rejection flag. Appends the kernel that sets the
+/// flag to the last call with error words. In a call that both checks data and writes variables,
+/// only the last kernel writes variables. In such a call, inserts the flag kernel before the last
+/// kernel.
 void guard_updates(GpuStepList& list) {
   using Kind = GpuKernelLaunch::Kind;
   const auto count = static_cast<int64_t>(list.error_operands.size());
@@ -118,7 +119,7 @@ void insert_error_sync(GpuStepList& list, size_t collectives_before) {
 }  // namespace
 
 GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan,
-                          const Options& options, KernelCache& memo) {
+                          const Options& options, KernelCache& kernel_cache) {
   GpuStepList list;
   const ir::Graph& main = program.main();
   const int64_t batch = options.batch;
@@ -130,7 +131,7 @@ GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan,
     } else if (call.op->attrs.has("kernel")) {
       list.calls.push_back(library_call(call, batch, options.tf32));
     } else {
-      list.calls.push_back(generated_call(call, batch, memo, list.error_operands));
+      list.calls.push_back(generated_call(call, batch, kernel_cache, list.error_operands));
     }
   }
   for (size_t i = 0; i < main.ops.size(); ++i) {

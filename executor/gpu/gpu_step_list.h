@@ -17,9 +17,9 @@ namespace fluid {
 
 /// One launch of a generated kernel within a call.
 struct GpuKernelLaunch {
-  /// plain: a kernel on the call's buffers. guarded: a kernel that also reads the rejection flag,
-  /// and writes nothing if the flag is set. rejection: the kernel that sets the rejection flag if
-  /// any error word is set.
+  /// - plain: a kernel on the call's buffers.
+  /// - guarded: a kernel that also reads the rejection flag, and writes nothing if the flag is set.
+  /// - rejection: the kernel that sets the rejection flag if any error word is set.
   enum class Kind : uint8_t { plain, guarded, rejection };
   kir::Kernel kernel;
   Kind kind = Kind::plain;
@@ -28,9 +28,11 @@ struct GpuKernelLaunch {
   LoadedKernel loaded = {};
 };
 
-/// One call of a step list. There are four kinds: the generated kernels of a fused op; a library
-/// kernel, whose last buffer is its workspace; a collective; and a copy of `copy_bytes` bytes from
-/// buffer 0 to buffer 1.
+/// One call of a step list. There are four kinds:
+/// - the generated kernels of a fused op;
+/// - a library kernel, whose last buffer is its workspace;
+/// - a collective;
+/// - a copy of `copy_bytes` bytes from buffer 0 to buffer 1.
 struct GpuCall {
   const ir::Op* op = nullptr;
   /// Index of the op in the main graph. For an op in a scan: index of the scan.
@@ -55,8 +57,7 @@ struct GpuCall {
 /// rank rejects updates no variable on any rank.
 struct GpuStepList {
   std::vector<GpuCall> calls;
-  /// For each pair of error words, the checked operand: its op, and its index among the op's
-  /// operands.
+  /// For each pair of error words: the op and the index of the checked operand.
   std::vector<std::pair<const ir::Op*, int>> error_operands = {};
   size_t collective_count = 0;  ///< number of collectives, not counting error_sync
   /// The index by which GpuCollectives::start() identifies the all-reduce of the rejection flag;
@@ -67,6 +68,6 @@ struct GpuStepList {
 
 /// Builds the step list of a program on which all passes have run.
 GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan,
-                          const Options& options, KernelCache& memo);
+                          const Options& options, KernelCache& kernel_cache);
 
 }  // namespace fluid

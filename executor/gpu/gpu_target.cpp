@@ -85,7 +85,7 @@ double channel_utilization(const FluidGpuConvolution& c) {
 
 }  // namespace
 
-GpuTarget::GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& libraries,
+GpuTarget::GpuTarget(const FluidGpuDescription& gpu, const GpuLibraryOptions& libraries,
                      RejectionReason rejection_reason)
     : arch_("sm_" + std::to_string(gpu.major) + std::to_string(gpu.minor)),
       memory_rate_(memory_rate_of(gpu)),

@@ -10,27 +10,27 @@
 
 namespace fluid {
 
-/// Target of the passes for a GPU: its cost model, and the matmuls and convolutions that GPU
-/// libraries can compute. All other ops are compiled to generated kernels.
+/// The GPU target of the compiler passes. Predicts kernel times, and offers library kernels for
+/// matmuls and convolutions. All other ops are compiled to generated kernels.
 class GpuTarget : public Target {
  public:
   /// Function that returns the recorded reason why the library has no algorithm for a task. Returns
   /// nullopt if no rejection is recorded.
   using RejectionReason = std::function<std::optional<std::string>(const GpuTask&)>;
 
-  explicit GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& libraries = {},
+  explicit GpuTarget(const FluidGpuDescription& gpu, const GpuLibraryOptions& libraries = {},
                      RejectionReason rejection_reason = {});
   std::string name() const override { return "cuda"; }
   int threads() const override { return 1; }
   std::vector<KernelCandidate> candidates(const ir::Op& op,
                                           const EpilogueOps& epilogue) const override;
-  // Library kernels do not test the rejection flag.
+  // False, because library kernels do not test the rejection flag.
   bool libraries_may_write_variables() const override { return false; }
   bool repeats_kernels() const override { return true; }
   int feed_slots() const override { return 2; }
   double generated_seconds(const ir::Op& op) const override;
   int64_t scratch_bytes(const ir::Op& fused, int64_t batch) const override;
-  /// Cache of the kernels that scratch_bytes() has scheduled, for reuse by compilation.
+  /// Cache of the kernels that scratch_bytes() has scheduled. Compilation reuses these kernels.
   KernelCache& kernels() const { return *kernels_; }
   /// The GPU architecture, such as "sm_90".
   const std::string& arch() const { return arch_; }
@@ -55,7 +55,7 @@ class GpuTarget : public Target {
 
   std::string arch_;
   double memory_rate_, f32_rate_, f64_rate_, half_matmul_rate_;
-  GpuLibraries libraries_;
+  GpuLibraryOptions libraries_;
   RejectionReason rejection_reason_;
   /// Messages for the user, one per task that a library rejects.
   mutable std::set<std::string> rejected_;

@@ -15,16 +15,16 @@ struct GpuEventPair {
   GpuEvent begin, end;
 };
 
-/// Measures the time of each call of a step with timing events in the step's CUDA graph. So the
-/// host does not affect the times. A call's interval begins when the previous call on the compute
-/// stream ends, and includes waiting for the all-reduce of the rejection flag.
+/// Measures the time of each call of a step. The timing events are part of the step's CUDA graph,
+/// so that the host does not affect the times. A call's interval begins when the previous call on
+/// the compute stream ends, and includes waiting for the all-reduce of the rejection flag.
 class GpuTimeline {
  public:
   /// `calls`: the CollectiveRole of each call of the step, in queueing order.
   GpuTimeline(std::shared_ptr<const OpenGpu> gpu, std::span<const CollectiveRole> calls);
 
-  // The record functions below record events on the compute stream. They must be called in the
-  // order of declaration.
+  // The functions below record events on the compute stream. Call record_step_begin(), then
+  // record_wait_end() and record_call_end() for each call, then record_step_end().
   void record_step_begin() const { record(begin_); }
   /// Must be called after the compute stream waits for the collectives whose results call `call`
   /// reads.

@@ -54,8 +54,8 @@ inline constexpr int64_t kErrorBytes = 2 * sizeof(int64_t);
 /// flight, one per output slot.
 class GpuResults {
  public:
-  /// `operands[i]`: the checked operand of error words 2i and 2i + 1, as an op and an index of its
-  /// operands. `has_error_sync`: whether steps all-reduce the rejection flag.
+  /// `operands[i]`: the op and the operand index to which error words 2i and 2i + 1 belong.
+  /// `has_error_sync`: whether steps all-reduce the rejection flag.
   GpuResults(std::shared_ptr<const OpenGpu> gpu, const MemoryPlan& plan, std::string recipe,
              std::vector<std::pair<const ir::Op*, int>> operands, bool has_error_sync);
   void bind(const MemoryAddresses& memory, const Variables& variables);

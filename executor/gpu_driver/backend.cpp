@@ -43,10 +43,10 @@ std::string library_to_load(const std::string& path) {
   return kName;
 }
 
-std::string why_not_loaded(const std::string& library, const std::string& said) {
-  const size_t end = said.find(": cannot open shared object file: No such file");
-  const std::string missing = said.substr(0, end == std::string::npos ? 0 : end);
-  if (missing.empty()) return fmt::format("'{}' cannot be loaded: {}", library, said);
+std::string why_not_loaded(const std::string& library, const std::string& error) {
+  const size_t end = error.find(": cannot open shared object file: No such file");
+  const std::string missing = error.substr(0, end == std::string::npos ? 0 : end);
+  if (missing.empty()) return fmt::format("'{}' cannot be loaded: {}", library, error);
   if (missing != library) {
     return fmt::format(
         "'{}' needs {}, which is not found: install it, or name its folder in LD_LIBRARY_PATH",
@@ -80,15 +80,15 @@ Library load(const std::string& path) {
   return {.table = table};
 }
 
-std::string why_unusable(const FluidGpuVersions& versions, const char* said) {
+std::string why_unusable(const FluidGpuVersions& versions, const char* error) {
   if (versions.driver == 0) return "no NVIDIA driver is installed, or this container sees none";
-  // Compares only the major versions, because a driver also runs newer minor versions of its own
-  // CUDA major version.
+  // Compares only the major versions, because a driver runs all minor versions of its CUDA major
+  // version.
   if (versions.driver / 1000 < versions.runtime / 1000) {
     return fmt::format("the NVIDIA driver is too old: it runs CUDA {}, {} is needed",
                        cuda_version(versions.driver), cuda_version(versions.runtime));
   }
-  return fmt::format("the NVIDIA driver does not work: {}", said);
+  return fmt::format("the NVIDIA driver does not work: {}", error);
 }
 
 /// The library path in $FLUID_GPU_LIBRARY, or "".
@@ -173,9 +173,9 @@ FluidGpuDescription describe_gpu(const GpuBackend& backend, int device) {
   FluidGpuDescription gpu{};
   const FluidGpuResult result = backend.table->describe(device, &gpu);
   if (result == fluid_gpu_ok) return gpu;
-  const std::string said = fmt::format("cuda:{}: {}", device, backend.table->error());
-  if (result == fluid_gpu_out_of_memory) throw OutOfMemory(said, kNoContextAdvice);
-  throw DeviceError(said);
+  const std::string error = fmt::format("cuda:{}: {}", device, backend.table->error());
+  if (result == fluid_gpu_out_of_memory) throw OutOfMemory(error, kNoContextAdvice);
+  throw DeviceError(error);
 }
 
 std::string unsupported_reason(const FluidGpuDescription& gpu) {

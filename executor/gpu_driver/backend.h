@@ -40,8 +40,8 @@ const GpuBackend& gpu_backend();
 std::vector<int> supported_gpu_indices(const GpuBackend& backend);
 
 /// Returns the properties of a GPU, supported or not. Creates a CUDA context, which uses GPU
-/// memory. Throws UserError for an invalid index, OutOfMemory when the GPU's memory is full, and
-/// DeviceError when there is no GPU or the GPU does not respond.
+/// memory. Throws UserError for an invalid index, and OutOfMemory when the GPU's memory is full.
+/// Throws DeviceError when there is no GPU, or when the GPU does not respond.
 FluidGpuDescription describe_gpu(const GpuBackend& backend, int device);
 
 /// Returns why a GPU is not supported, or "" if it is supported.

@@ -134,7 +134,7 @@ typedef struct FluidGpuConvolution {
 } FluidGpuConvolution;
 
 /// An algorithm of cuBLASLt for a matmul, or of cuDNN for a convolution. `opaque` is the library's
-/// description of the algorithm. `opaque` may be kept on disk, but is valid only for the same GPU
+/// description of the algorithm. `opaque` may be stored on disk, but is valid only for the same GPU
 /// model and library version.
 typedef struct FluidGpuAlgorithm {
   uint64_t opaque[8];
@@ -235,7 +235,7 @@ typedef struct FluidGpuTable {
   FluidGpuResult (*graph_launch)(FluidGpuGraph* graph, FluidGpuStream* stream);
   FluidGpuResult (*graph_destroy)(FluidGpuGraph* graph);
 
-  /// Compiles PTX to a cubin for this GPU. The caller may keep the cubin on disk, and must release
+  /// Compiles PTX to a cubin for this GPU. The caller may store the cubin on disk, and must release
   /// `cubin` with `free_cubin`.
   FluidGpuResult (*assemble)(FluidGpu* gpu, const char* ptx, size_t length, void** cubin,
                              size_t* cubin_bytes);
@@ -288,8 +288,8 @@ typedef struct FluidGpuTable {
                                         int32_t rank, int32_t ranks,
                                         FluidGpuCommunicator** communicator);
   /// Returns the state of the last call for the communicator: fluid_gpu_ok if the call is complete,
-  /// else fluid_gpu_not_ready. Any other result is a permanent failure of this call or an earlier
-  /// one, after which the caller must abort the communicator.
+  /// else fluid_gpu_not_ready. Any other result reports a permanent failure of this call or of an
+  /// earlier call. The caller must then abort the communicator.
   FluidGpuResult (*communicator_state)(FluidGpuCommunicator* communicator);
   /// Aborts this GPU's queued collectives, even if they wait for other ranks. The results of the
   /// collectives are undefined. Afterwards the communicator may only be destroyed, and graphs that

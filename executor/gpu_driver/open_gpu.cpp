@@ -4,12 +4,12 @@
 
 namespace fluid {
 
-int64_t GpuLedger::untracked_bytes() const {
+int64_t GpuMemoryTracker::untracked_bytes() const {
   return initial_free_bytes_ - gpu_.memory_info().first -
          gpu_.allocated_bytes(GpuMemory::Location::gpu);
 }
 
-std::vector<std::pair<std::string, int64_t>> GpuLedger::owners() const {
+std::vector<std::pair<std::string, int64_t>> GpuMemoryTracker::bytes_by_owner() const {
   std::vector<std::pair<std::string, int64_t>> owners(bytes_by_owner_.begin(),
                                                       bytes_by_owner_.end());
   int64_t others = untracked_bytes();

@@ -14,18 +14,18 @@ namespace fluid {
 /// Accounts for GPU memory that is not allocated by Gpu::allocate(): memory of the driver,
 /// libraries, modules and graphs. Compares the free GPU memory before and after each setup step, so
 /// concurrent allocations of other processes are counted too. Not thread-safe.
-class GpuLedger {
+class GpuMemoryTracker {
  public:
   /// Attributes the GPU memory that is in use now to the CUDA context and other processes.
-  explicit GpuLedger(const Gpu& gpu)
+  explicit GpuMemoryTracker(const Gpu& gpu)
       : gpu_(gpu),
         total_bytes_(gpu.memory_info().second),
         initial_free_bytes_(gpu.memory_info().first) {}
 
-  GpuLedger(const GpuLedger&) = delete;
+  GpuMemoryTracker(const GpuMemoryTracker&) = delete;
 
   /// Runs a setup step, and adds the net GPU memory that the step allocates to the bytes of
-  /// `owner`. Memory from Gpu::allocate() is not counted.
+  /// `owner`, such as "graphs". Memory from Gpu::allocate() is not counted.
   template <class Step>
   auto measure(const char* owner, Step&& step) const {
     const int64_t before = untracked_bytes();
@@ -39,9 +39,9 @@ class GpuLedger {
     }
   }
 
-  /// Owners of GPU memory and their bytes, in descending order of bytes. Includes an entry for
-  /// bytes without a known owner.
-  std::vector<std::pair<std::string, int64_t>> owners() const;
+  /// Bytes of GPU memory by owner, such as "graphs", in descending order of bytes. Includes bytes
+  /// without a known owner.
+  std::vector<std::pair<std::string, int64_t>> bytes_by_owner() const;
 
  private:
   /// Bytes of GPU memory in use, minus the bytes in use at construction and the bytes from
@@ -58,12 +58,12 @@ class GpuLedger {
 struct OpenGpu {
   OpenGpu(const FluidGpuTable& table, int device)
       : gpu(table, device),
-        ledger(gpu),
+        memory_tracker(gpu),
         stream(gpu.create_stream()),
         fetch_stream(gpu.create_stream()) {}
 
   Gpu gpu;
-  GpuLedger ledger;
+  GpuMemoryTracker memory_tracker;
   GpuStream stream;        ///< compute stream, which runs the steps
   GpuStream fetch_stream;  ///< stream that copies outputs to the host while later steps run
 };

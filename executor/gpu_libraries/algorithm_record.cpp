@@ -28,21 +28,21 @@ std::string rejection_record(const std::string& why) {
   return std::string(kRejected) + (why.empty() ? "" : " " + why);
 }
 
-std::string record_of(const RecordedAlgorithm& kept) {
-  return fmt::format("{} {} {}", kept.ms, kept.algorithm.workspace,
-                     fmt::join(kept.algorithm.opaque, " "));
+std::string record_of(const RecordedAlgorithm& recorded) {
+  return fmt::format("{} {} {}", recorded.ms, recorded.algorithm.workspace,
+                     fmt::join(recorded.algorithm.opaque, " "));
 }
 
 /// Parses a recorded algorithm. Returns nullopt when `text` is malformed, or when the algorithm
 /// needs more than `workspace` bytes.
 std::optional<RecordedAlgorithm> parse_algorithm(const std::string& text, int64_t workspace) {
   std::istringstream in(text);
-  RecordedAlgorithm kept;
-  in >> kept.ms >> kept.algorithm.workspace;
-  for (uint64_t& word : kept.algorithm.opaque) in >> word;
-  const int64_t needed = kept.algorithm.workspace;
+  RecordedAlgorithm recorded;
+  in >> recorded.ms >> recorded.algorithm.workspace;
+  for (uint64_t& word : recorded.algorithm.opaque) in >> word;
+  const int64_t needed = recorded.algorithm.workspace;
   if (!in || needed < 0 || needed > workspace) return std::nullopt;
-  return kept;
+  return recorded;
 }
 
 }  // namespace
@@ -59,8 +59,8 @@ std::string AlgorithmRecord::rejection_key_of(const GpuTask& task) const {
 }
 
 /// Returns the entry for `key`, with kProcessPrefix removed. Searches the entries of this process
-/// first, then those on disk.
-std::optional<std::string> AlgorithmRecord::text_at(const std::string& key) const {
+/// first, then the entries on disk.
+std::optional<std::string> AlgorithmRecord::find_text(const std::string& key) const {
   const auto entry = entries_.find(key);
   if (entry == entries_.end()) return cache_.find(key);
   const std::string& text = entry->second;
@@ -73,7 +73,7 @@ void AlgorithmRecord::set(const std::string& key, const std::string& text, Entry
 }
 
 std::optional<RecordedAlgorithm> AlgorithmRecord::find(const GpuTask& task) const {
-  const auto text = text_at(key_of(task));
+  const auto text = find_text(key_of(task));
   return text ? parse_algorithm(*text, settings_.workspace) : std::nullopt;
 }
 
@@ -96,7 +96,7 @@ void AlgorithmRecord::add_rejection_entry(const GpuTask& task, const std::string
 }
 
 std::optional<std::string> AlgorithmRecord::rejection_reason(const GpuTask& task) const {
-  const auto text = text_at(rejection_key_of(task));
+  const auto text = find_text(rejection_key_of(task));
   if (!text || !text->starts_with(kRejected)) return std::nullopt;
   return text->size() > kRejected.size() ? text->substr(kRejected.size() + 1) : "";
 }
@@ -123,14 +123,14 @@ std::string recorded_algorithm_text(Place place, const ir::Op& fused, int64_t ba
                                     const ExecutorOptions& options) {
   const AlgorithmRecord record(
       {.machine = gpu_fingerprint(describe_gpu(gpu_backend(), place.index), gpu_backend().versions),
-       .workspace = GpuLibraries{options.gpu.workspace}.max_workspace(),
+       .workspace = GpuLibraryOptions{options.gpu.workspace}.max_workspace(),
        .tune = options.gpu.tune && !options.cache_dir.empty()},
       {options.cache_dir, CompilerOptions().cache_limit});
-  const auto kept = record.find(GpuLibraryCall(fused, batch, options.gpu.tf32).task);
-  if (!kept) return "chosen when it is prepared";
-  const std::string size = bytes_text(static_cast<double>(kept->algorithm.workspace));
-  return kept->ms > 0 ? fmt::format("chosen at {:.4f} ms, with {}", kept->ms, size)
-                      : fmt::format("the library's favourite, with {}", size);
+  const auto recorded = record.find(GpuLibraryCall(fused, batch, options.gpu.tf32).task);
+  if (!recorded) return "chosen when it is prepared";
+  const std::string size = bytes_text(static_cast<double>(recorded->algorithm.workspace));
+  return recorded->ms > 0 ? fmt::format("chosen at {:.4f} ms, with {}", recorded->ms, size)
+                          : fmt::format("the library's favourite, with {}", size);
 }
 
 }  // namespace fluid

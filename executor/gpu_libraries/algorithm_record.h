@@ -20,8 +20,9 @@ struct RecordedAlgorithm {
   float ms = 0;  ///< measured time of the task in milliseconds; 0 if not timed
 };
 
-/// Lifetime of an entry of AlgorithmRecord. process: used by this process, and by runs resumed from
-/// its checkpoints. persistent: also written to disk, and used by later runs.
+/// Lifetime of an entry of AlgorithmRecord:
+/// - process: used by this process, and by runs resumed from its checkpoints.
+/// - persistent: also written to disk, and used by later runs.
 enum class EntryLifetime : uint8_t { process, persistent };
 
 /// Records the library algorithm chosen for each task, in this process and on disk.
@@ -31,7 +32,8 @@ class AlgorithmRecord {
   struct Settings {
     std::string machine;    ///< GPU model and library versions, from gpu_fingerprint()
     int64_t workspace = 0;  ///< maximum workspace of a task in bytes
-    /// Whether to choose the fastest algorithm by timing. If false, chooses the first that works.
+    /// Whether to choose the fastest algorithm by timing. If false, chooses the first algorithm
+    /// that works.
     bool tune = true;
   };
   /// Hash of the task and settings -> serialised algorithm or rejection.
@@ -67,7 +69,7 @@ class AlgorithmRecord {
  private:
   std::string key_of(const GpuTask& task) const;
   std::string rejection_key_of(const GpuTask& task) const;
-  std::optional<std::string> text_at(const std::string& key) const;
+  std::optional<std::string> find_text(const std::string& key) const;
   void set(const std::string& key, const std::string& text, EntryLifetime lifetime);
 
   Settings settings_;
@@ -79,8 +81,8 @@ class AlgorithmRecord {
 /// equal fingerprint.
 std::string gpu_fingerprint(const FluidGpuDescription& gpu, const FluidGpuVersions& versions);
 
-/// Describes the recorded algorithm of `fused` for `fluidrun plan`: "chosen at 0.012 ms, with 4.00
-/// MiB", or "chosen when it is prepared" if no algorithm is recorded.
+/// Describes the recorded algorithm of `fused` for `fluidrun plan`, such as "chosen at 0.0120 ms,
+/// with 4.00 MiB". Returns "chosen when it is prepared" if no algorithm is recorded.
 std::string recorded_algorithm_text(Place place, const ir::Op& fused, int64_t batch,
                                     const ExecutorOptions& options);
 

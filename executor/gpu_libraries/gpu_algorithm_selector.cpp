@@ -12,8 +12,8 @@ namespace fluid {
 bool GpuAlgorithmSelector::has_algorithm(const GpuTask& task, int64_t workspace) {
   if (record_.rejection_reason(task)) return false;
   GpuTrials trials(*gpu_, task);
-  const auto kept = usable_record(task, workspace);
-  if (kept && trials.create_plan(kept->algorithm)) return true;
+  const auto recorded = usable_record(task, workspace);
+  if (recorded && trials.create_plan(recorded->algorithm)) return true;
   for (const FluidGpuAlgorithm& algorithm : trials.algorithms(workspace)) {
     if (trials.create_plan(algorithm)) return true;
   }

@@ -21,8 +21,8 @@ class GpuAlgorithmSelector {
       : gpu_(std::move(gpu)), record_(std::move(record)) {}
 
   /// Whether the library has an algorithm for the task that needs at most `workspace` bytes.
-  /// Records a rejection if the library has no algorithm. Throws DeviceError if this cannot be
-  /// determined because an algorithm ran out of memory.
+  /// Records a rejection if the library has no algorithm. Throws OutOfMemory if an algorithm ran
+  /// out of memory and no other algorithm works.
   bool has_algorithm(const GpuTask& task, int64_t workspace);
   /// Memory of the operands whose contents create_plan() may overwrite.
   using OverwritableOperands = std::vector<std::span<std::byte>>;
@@ -32,7 +32,7 @@ class GpuAlgorithmSelector {
   ///
   /// Returns an empty plan, and records a rejection, when no algorithm of the library works. Skips
   /// algorithms that run out of memory. If an algorithm was skipped, the choice is not written to
-  /// disk, and notes() reports the skipped algorithm. Throws DeviceError when no algorithm works
+  /// disk, and notes() reports the skipped algorithm. Throws OutOfMemory when no algorithm works
   /// and at least one ran out of memory.
   GpuPlan create_plan(const GpuTask& task, const FluidGpuOperands& operands, int64_t workspace,
                       const OverwritableOperands& overwritable = {});

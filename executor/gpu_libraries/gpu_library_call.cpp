@@ -158,7 +158,7 @@ std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const Epilo
   const Tensors tensors = tensors_of(kind->direction, *task);
   const auto& [images, filters, maps] = tensors;
   const bool biased = task->epilogue.bias.has_value();
-  // Rejects a relu without a bias: cuDNN supports this only by run-time compilation.
+  // Rejects a relu without a bias, which cuDNN supports only by run-time compilation.
   if (task->epilogue.relu && !biased) return std::nullopt;
   if (biased && kind->direction != fluid_gpu_forward) return std::nullopt;
   if (filters.layout || !fits(images) || !fits(filters) || !fits(maps)) return std::nullopt;

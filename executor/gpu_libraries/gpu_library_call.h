@@ -34,8 +34,7 @@ constexpr int64_t planned_workspace(int64_t bytes) { return bytes + FLUID_GPU_WO
 /// Bytes that the memory plan reserves for the workspace of a fused op's library kernel.
 int64_t planned_workspace(const ir::Op& fused);
 
-/// The library call of a fused op: its task, and the buffers of the fused op that are the task's
-/// operands.
+/// The library call of a fused op: a task, and the buffers of the fused op on which the task runs.
 struct GpuLibraryCall {
   GpuLibraryCall(const ir::Op& fused, int64_t batch, bool tf32);
 

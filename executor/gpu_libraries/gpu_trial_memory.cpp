@@ -25,7 +25,7 @@ uintptr_t aligned_up(uintptr_t address) {
 }
 
 /// Returns the first aligned address in `spare` at which `bytes` bytes fit without overlap with
-/// `taken`; nullopt if there is none.
+/// `taken`; nullopt if there is no such address.
 std::optional<uintptr_t> free_address(const Interval& spare, std::vector<Interval> taken,
                                       size_t bytes) {
   std::ranges::sort(taken, {}, &Interval::begin);
@@ -41,9 +41,9 @@ std::optional<uintptr_t> free_address(const Interval& spare, std::vector<Interva
 }  // namespace
 
 /// Fills the host buffer with random bytes that are normal numbers in every float dtype. The high
-/// byte of each 16-bit word holds the sign and the leading exponent bits of an element; it is one
-/// of 0x3C to 0x3F and 0xBC to 0xBF. Magnitudes are at least 1 in f16, 2^-7 in bf16 and f32, and
-/// 2^-63 in f64.
+/// byte of each 16-bit word is 0x3C to 0x3F or 0xBC to 0xBF. The high byte of an element contains
+/// the sign and the leading exponent bits. Magnitudes are at least 1 in f16, 2^-7 in bf16 and f32,
+/// and 2^-63 in f64.
 GpuRandomData::GpuRandomData(const Gpu& gpu) : gpu_(gpu), host_(gpu.allocate_host(kPatternBytes)) {
   std::minstd_rand random;
   for (int64_t i = 0; i < kPatternBytes; i += 2) {
@@ -66,7 +66,7 @@ void GpuRandomData::fill(const GpuStream& stream, std::span<std::byte> memory) c
   }
 }
 
-void relocate_preserved(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare) {
+void move_preserved_buffers(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare) {
   std::vector<Interval> taken;
   for (const TrialBuffer& buffer : buffers) taken.emplace_back(buffer.memory);
   for (TrialBuffer& buffer : buffers) {

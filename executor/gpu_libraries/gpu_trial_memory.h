@@ -28,9 +28,9 @@ struct TrialBuffer {
   bool preserve = false;
 };
 
-/// Replaces the memory of buffers with `preserve` by memory in `spare`, as far as `spare` has room.
-/// Copies no data: a replaced buffer has undefined contents, and its `preserve` becomes false. The
-/// new memory overlaps no other buffer.
-void relocate_preserved(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare);
+/// Moves each buffer with `preserve` into `spare`, if `spare` has enough free memory. Copies no
+/// data: a moved buffer has undefined contents, and its `preserve` becomes false. Moved buffers
+/// overlap no other buffer.
+void move_preserved_buffers(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare);
 
 }  // namespace fluid

@@ -52,7 +52,7 @@ bool GpuTrials::try_call(const std::function<void()>& call) {
   return false;
 }
 
-/// Throws if the GPU itself failed: synchronize() throws in this case.
+/// If the GPU itself failed, synchronize() throws.
 void GpuTrials::record_failure(FluidGpuResult result, const std::string& why) {
   const bool lacks_memory = result == fluid_gpu_out_of_memory;
   if (failure_message_.empty() || (lacks_memory && !ran_out_of_memory_)) failure_message_ = why;

@@ -40,9 +40,9 @@ double copied_bytes(const FluidGpuConvolution& c) {
 }
 
 /// Workspace bytes for the f32 partial sums of half-precision gradients: cuDNN uses split-K where
-/// small tensors would leave SMs idle. For filter gradients this is the smaller of two limits: 52
-/// partial sums, and one 128 x 128 tile per SM. Both were measured on an RTX 5090 (170 SMs). For
-/// input gradients it is at most 2 MiB.
+/// small tensors would leave SMs idle. Filter gradients need at most 52 partial sums, and at most
+/// one 128 x 128 tile per SM. Both limits were measured on an RTX 5090 (170 SMs). Input gradients
+/// need at most 2 MiB.
 double split_k_bytes(const FluidGpuConvolution& c) {
   constexpr double kMaxSplitK = 52, kTiles = 170.0 * 128 * 128 * sizeof(float);
   const Elements padded(c, kHalfLanes);
@@ -51,7 +51,7 @@ double split_k_bytes(const FluidGpuConvolution& c) {
   return std::min(kMaxSplitK * 4 * padded.filters, kTiles);
 }
 
-/// Workspace bytes of a convolution in addition to the `copied` bytes of converted tensors: the
+/// Workspace bytes of a convolution besides the `copied` bytes of converted tensors. Covers the
 /// partial sums of split-K, and a reserve for algorithms that need more.
 double extra_bytes(const FluidGpuConvolution& c, double copied) {
   const double parts = split_k_bytes(c);

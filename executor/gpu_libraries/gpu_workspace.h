@@ -10,7 +10,7 @@ namespace fluid {
 inline constexpr int64_t kGpuWorkspace = int64_t{64} << 20;
 
 /// The user's options for GPU libraries.
-struct GpuLibraries {
+struct GpuLibraryOptions {
   int64_t workspace = 0;  ///< maximum workspace of a library kernel in bytes; 0: kGpuWorkspace
   bool tf32 = false;      ///< whether f32 matmuls and convolutions may round operands to TF32
   /// Maximum workspace of a library kernel in bytes.

@@ -16,16 +16,17 @@ class CpuContention {
   bool update(int64_t now, int64_t preemptions);
   /// Whether the current measurement window has ended. Until then, update() ignores its arguments.
   bool is_due(int64_t now) const { return now - window_begin_.load() >= kWindow; }
-  bool present() const { return present_.load(std::memory_order_relaxed); }
+  bool is_contended() const { return is_contended_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr int64_t kWindow = 200'000'000;  // in ns
-  // Preemption threshold. A quiet virtual machine has about 50 per second, a busy one over 200.
+  // Threshold in preemptions per second. A virtual machine has about 50 without contention, and
+  // over 200 with contention.
   static constexpr double kPreemptionsPerSecond = 120;
   static constexpr int kBusyWindows = 2, kQuietWindows = 10, kMaxQuietWindows = 300;
 
-  std::atomic<bool> present_ = false;
-  std::atomic<int> streak_ = 0;  ///< number of consecutive windows that contradict present_
+  std::atomic<bool> is_contended_ = false;
+  std::atomic<int> streak_ = 0;  ///< number of consecutive windows that contradict is_contended_
   /// Number of consecutive quiet windows after which contention ends.
   std::atomic<int> quiet_windows_ = kQuietWindows / 2;
   std::atomic<int64_t> window_begin_ = 0;

@@ -51,11 +51,11 @@ class DirectoryLock {
 };
 
 bool is_same_cpu(const TargetDescription& a, const TargetDescription& b) {
-  return a.cpu == b.cpu && a.has_isa_of(b);
+  return a.cpu == b.cpu && a.has_same_isa(b);
 }
 
-/// Returns the path of this machine's description in `cache_dir`. The name depends on the CPU
-/// model, number of cores and instruction sets, because different machines may share the directory.
+/// Returns the path of this machine's description in `cache_dir`. Machines may share the directory,
+/// so the file name contains a hash of the CPU model, number of cores and instruction sets.
 std::string path_in(const std::string& cache_dir) {
   const TargetDescription cpu = describe_host(1);
   std::string key = fmt::format("{}, {} cores, {}", cpu.cpu, usable_cores(), cpu.vector_bits);
@@ -99,8 +99,9 @@ TargetDescription measure_into(const std::string& path) {
   return cpu;
 }
 
-/// Returns the cached description; measures the CPU if none is cached. Nullopt if measuring fails.
-std::optional<TargetDescription> kept_description(const std::string& cache_dir) {
+/// Reads the description from the cache file. Measures the CPU if there is no such file. Returns
+/// nullopt if measuring fails.
+std::optional<TargetDescription> read_or_measure(const std::string& cache_dir) {
   const std::string path = path_in(cache_dir);
   if (auto found = read_measured(path)) return found;
   const auto explain = [](const std::exception& e) {
@@ -121,20 +122,20 @@ std::optional<TargetDescription> kept_description(const std::string& cache_dir) 
   return std::nullopt;
 }
 
-/// Returns kept_description(), evaluated once per process and directory.
+/// Returns the result of read_or_measure(). Calls it once per process and directory.
 std::optional<TargetDescription> cached_description(const std::string& cache_dir) {
   static std::mutex mutex;
   static std::map<std::string, std::optional<TargetDescription>> known;
   const std::scoped_lock lock(mutex);
   const auto [entry, is_new] = known.try_emplace(cache_dir);
-  if (is_new) entry->second = kept_description(cache_dir);
+  if (is_new) entry->second = read_or_measure(cache_dir);
   return entry->second;
 }
 
 TargetDescription description_in(const std::string& file) {
   TargetDescription given = target_from_json(read_file(file), file);
   const TargetDescription host = describe_host(1);
-  if (given.has_isa_of(host)) return given;
+  if (given.has_same_isa(host)) return given;
   throw UserError(
       fmt::format("{}: {} names a target with other instruction sets than this machine's CPU, {}",
                   file, kMachineVariable, host.cpu));

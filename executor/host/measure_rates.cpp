@@ -25,8 +25,9 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kRoundNs = 500'000;  // minimum time of a round
-// A measurement ends at this many rounds within kAgreement of the best, or at its time budget.
+constexpr int64_t kRoundNs = 500'000;  // shorter rounds do not count
+// A measurement ends when kAgreeingRounds rounds reach kAgreement times the best rate, or when its
+// time budget is spent.
 constexpr int kAgreeingRounds = 6;
 constexpr double kAgreement = 0.98;
 constexpr int64_t kBudgetNs = 1'400'000'000;    // total time budget of measure_host()
@@ -50,7 +51,7 @@ void pin_thread(int thread) {
   }
 }
 
-/// Runs rounds of equal work on several threads at once, and measures their rates.
+/// Runs rounds of equal work on several threads, and measures the rate of each round.
 class Rounds {
  public:
   Rounds(int threads, int64_t budget_ns, const Work& work)
@@ -91,7 +92,7 @@ class Rounds {
     }
   }
 
-  /// Completion function of the barrier between rounds. All threads wait while it runs.
+  /// Completion function of the barrier between rounds. All threads wait until it returns.
   void end_round() {
     const int64_t begin = std::ranges::min_element(spans_, {}, &TimeSpan::begin)->begin;
     const int64_t end = std::ranges::max_element(spans_, {}, &TimeSpan::end)->end;
@@ -110,9 +111,9 @@ class Rounds {
 
   const Work& work_;
   int64_t budget_ns_;
-  std::vector<TimeSpan> spans_;  ///< span of each thread in the last round
+  std::vector<TimeSpan> spans_;  ///< begin and end of each thread's work in the last round
   int64_t passes_ = 1, first_begin_ = 0;
-  std::vector<double> rates_;  ///< passes per ns of each round
+  std::vector<double> rates_;  ///< passes per ns of the rounds that count
   bool stop_ = false;
   std::barrier<EndRound> next_;
 };
@@ -149,17 +150,18 @@ void streaming_copy(std::byte* to, const std::byte* from, size_t bytes) {
 #endif
 }
 
-/// Measures copy bandwidth. Each thread copies the first half of its share of memory to the second.
+/// Measures copy bandwidth. Each thread copies the first half of its own memory region to the
+/// second half.
 class CopyBenchmark {
  public:
   CopyBenchmark(int64_t bytes, int threads)
       : threads_(threads),
         half_(static_cast<size_t>(bytes / threads / 2 / kLine * kLine)),
         memory_(static_cast<int64_t>(half_) * 2 * threads) {
-    // Each thread writes its share first, so that the share lies on the NUMA node of its core.
+    // Each thread first writes its own region, so that the pages are allocated on its NUMA node.
     std::vector<std::jthread> writers;
     for (int t = 0; t < threads; ++t) {
-      writers.emplace_back([this, t] { std::memset(share(t), 1, 2 * half_); });
+      writers.emplace_back([this, t] { std::memset(region(t), 1, 2 * half_); });
     }
   }
 
@@ -170,7 +172,7 @@ class CopyBenchmark {
     const Work work = [&](int t, int64_t passes) {
       size_t& offset = offsets[static_cast<size_t>(t)];
       for (; passes > 0; --passes) {
-        copy(share(t) + half_ + offset, share(t) + offset, window);
+        copy(region(t) + half_ + offset, region(t) + offset, window);
         offset += window;
         if (offset + window > half_) offset = 0;
       }
@@ -181,17 +183,17 @@ class CopyBenchmark {
  private:
   static constexpr int64_t kLine = 64;
   static constexpr size_t kMaxWindow = size_t{4} << 20;  ///< maximum bytes that a pass copies
-  std::byte* share(int thread) const {
+  std::byte* region(int thread) const {
     return memory_.data() + static_cast<size_t>(thread) * 2 * half_;
   }
 
   int threads_;
-  size_t half_;  ///< bytes of half a share
+  size_t half_;  ///< bytes of half a thread's region
   Arena memory_;
 };
 
-/// Returns how many bytes `threads` threads copy to measure `level`. The bytes fit in this cache
-/// level or, for "memory", exceed all caches. Returns nullopt if the CPU has no such level.
+/// Returns the total bytes that `threads` threads copy to measure `level`. The bytes fit in this
+/// cache level or, for "memory", exceed all caches. Returns nullopt if the CPU has no such level.
 std::optional<int64_t> copied_bytes(const TargetDescription& cpu, std::string_view level,
                                     int threads) {
   if (level == "l1") return threads * cpu.l1_bytes / 2;
@@ -223,7 +225,7 @@ int usable_cores() {
 
 double rounded_rate(double rate) {
   const double unit = std::pow(10, std::floor(std::log10(rate)) - 1);
-  // If unit < 1, divides by its inverse, an integer: 0.57 instead of 0.57000000000000006.
+  // If unit < 1, divides by the integer 1 / unit, to get 0.57 instead of 0.57000000000000006.
   return unit < 1 ? std::round(rate / unit) / std::round(1 / unit) : std::round(rate / unit) * unit;
 }
 
@@ -236,7 +238,8 @@ TargetDescription measure_host() {
       kBudgetNs / (2 * static_cast<int64_t>(peak_loops().size() + cpu.gbs.size()));
   const auto rates = [cores](const auto& rate) -> CoreRates {
     const double one = rate(1), all = cores > 1 ? std::max(one, rate(cores)) : one;
-    // A core is at least as fast alone as with all cores busy, unless other programs disturbed it.
+    // One core alone is at least as fast as one of several busy cores. A lower measured rate was
+    // disturbed by other programs.
     return {rounded_rate(std::max(one, all / cores)), rounded_rate(all)};
   };
   for (const PeakLoop& loop : peak_loops()) {
@@ -252,7 +255,7 @@ TargetDescription measure_host() {
 
 double copy_bandwidth(double bytes, int threads) {
   const TargetDescription cpu = describe_host(threads);
-  const std::string_view level = cpu.level_of(bytes);
+  const std::string_view level = cpu.memory_level(bytes);
   const int64_t copied = copied_bytes(cpu, level, threads).value();
   return 1e9 * gbs_of(copied, threads, level == "memory", kCopyBudgetNs);
 }

@@ -84,8 +84,8 @@ void limit_spinning(int threads) {
   const int more = omp_get_num_procs() - threads + 1 - teams.sleepers;
   teams.smallest_pool = threads;
   if (user_set || more <= 0) return;
-  // Leave room for the threads of two pools, because libgomp starts a new pool before the old
-  // threads have exited.
+  // Leaves enough of the thread limit for two pools, because libgomp starts a new pool before the
+  // threads of the old pool have exited.
   const auto release = start_sleeping_team(more, 2 * (threads - 1) + kReservedThreads);
   if (release == nullptr) return;
   teams.releases.push_back(release);
@@ -118,8 +118,8 @@ void start_pool(int threads) {
   thread_local int started = 1;
   if (threads <= started) return;
   // A parallel region with fewer threads than the pool terminates the surplus threads. The next
-  // region of full size may create their replacements before they have exited. So the system must
-  // permit twice the threads of the pool.
+  // region of full size may start new threads before the surplus threads have exited. So the system
+  // must permit twice the threads of the pool.
   check_thread_limit(2 * (static_cast<size_t>(threads) - 1),
                      "a pool of " + std::to_string(threads) + " threads");
   mark_fork_unsafe();
@@ -140,7 +140,7 @@ void parallel_for(int64_t n, int threads, void (*body)(void*, int64_t, int64_t),
     return;
   }
   prepare_thread_pool(threads);
-  // Use a team of the whole pool, because libgomp ends the pool threads that are not in the team.
+  // Uses a team of the whole pool, because libgomp ends pool threads that are not in the team.
   run_on_team(threads, [=] {
     // A nested region may get fewer threads than requested.
     const int64_t size = std::min(team, omp_get_num_threads());

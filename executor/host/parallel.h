@@ -18,7 +18,7 @@ void prepare_thread_pool(int threads);
 void start_pool(int threads);
 
 /// Sets the number of threads that libraries use when called from this thread, for the lifetime of
-/// the object. Libraries also choose kernels and workspace sizes by this number.
+/// the object. Libraries also choose kernels and workspace sizes according to this number.
 class ScopedLibraryThreads {
  public:
   explicit ScopedLibraryThreads(int threads);
@@ -41,12 +41,12 @@ void parallel_for(int64_t n, int threads, void (*body)(void* context, int64_t be
                   void* context);
 
 /// Limits the spinning of idle threads in a pool of `threads` threads. A waiting libgomp thread
-/// spins for 300,000 iterations, which takes CPU time from other work. The limit is 100 iterations
-/// if libgomp manages more threads than there are CPUs (GOMP_SPINCOUNT in the libgomp manual;
-/// libgomp/env.c). libgomp reads its environment variables before main(), so this function instead
-/// starts additional threads until libgomp has more threads than CPUs. The additional threads sleep
-/// until allow_spinning(). Does nothing if GOMP_SPINCOUNT or OMP_WAIT_POLICY is set, or if the
-/// system cannot start the threads.
+/// spins for 300,000 iterations, which takes CPU time from other work. libgomp lowers the limit to
+/// 100 iterations when it manages more threads than CPUs (GOMP_SPINCOUNT in the libgomp manual;
+/// libgomp/env.c). Starts additional threads until libgomp manages more threads than CPUs. The
+/// additional threads sleep until allow_spinning(). Setting GOMP_SPINCOUNT would have no effect,
+/// because libgomp reads its environment variables before main(). Does nothing if GOMP_SPINCOUNT or
+/// OMP_WAIT_POLICY is set, or if the system cannot start the threads.
 void limit_spinning(int threads);
 /// Ends the threads that limit_spinning() has started.
 void allow_spinning();

@@ -14,19 +14,20 @@ namespace {
 
 #if defined(__x86_64__)
 
-// Inline assembly needs no compiler flag for an instruction set. Each loop repeats its
-// instructions for 12 accumulators, registers 2 to 13, which hides latencies of up to 12 cycles at
-// one instruction a cycle. The factors, registers 0 and 1, are ones of the dtype: zeros would take
-// less power, and so allow a higher clock rate.
+// Inline assembly works without the compiler flags of the instruction sets. Each loop repeats its
+// instructions for 12 independent accumulators (registers 2 to 13). This hides a latency of up to
+// 12 cycles at one instruction per cycle. The factors (registers 0 and 1) are ones: zeros would
+// draw less power and allow a higher clock rate.
 constexpr int64_t kAccumulators = 12;
 
 // clang-format off
 #define FLUID_FOR_EACH_ACCUMULATOR(instructions) \
   ".irp r,2,3,4,5,6,7,8,9,10,11,12,13\n" instructions ".endr\n"
 
-/// Defines a function that repeats `instructions`, which name the accumulator \r, for each
-/// accumulator. `load`: instructions that load the 32-bit pattern at %[ones] into all lanes of
-/// registers 0 and 1. `end`: instructions after the loop.
+/// Defines a function that loops over `instructions`, repeated for each accumulator. In `clear` and
+/// `instructions`, \r is the register number of the accumulator. `clear`: sets an accumulator to
+/// zero. `load`: loads the 32-bit pattern at %[ones] into all lanes of registers 0 and 1. `end`:
+/// instructions after the loop.
 #define FLUID_PEAK_LOOP(function, pattern, clear, load, instructions, end)                    \
   void function(int64_t iterations) {                                                         \
     static constexpr uint32_t kOnes[4] = {pattern, pattern, pattern, pattern};                \
@@ -113,7 +114,7 @@ struct KnownLoop {
 constexpr int64_t ops(int64_t lanes, int64_t products) {
   return kAccumulators * lanes * products * 2;
 }
-constexpr int64_t tile_ops(int64_t products) {  // a tile has 16 x 16 elements
+constexpr int64_t tile_ops(int64_t products) {  // an accumulator tile has 16 x 16 elements
   return kProductsPerIteration * 16 * 16 * products * 2;
 }
 

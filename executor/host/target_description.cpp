@@ -12,7 +12,7 @@
 namespace fluid {
 namespace {
 
-// Assumed rates of a core.
+// Assumed clock rate and copy bandwidths of a core.
 constexpr double kAssumedGhz = 1.8;
 constexpr double kAssumedCacheGbs = 60, kAssumedMemoryGbs = 12;
 
@@ -32,7 +32,7 @@ void for_each_entry(Description& d, F&& visit) {
   visit("gbs", d.gbs);
 }
 
-/// The rate of `threads` threads on a CPU whose rates are `rates`.
+/// Total rate of `threads` threads, in operations/s or bytes/s.
 double rate_of(const CoreRates& rates, int threads) {
   return 1e9 * std::min(rates.one * threads, rates.all);
 }
@@ -47,9 +47,9 @@ double fastest(const TargetDescription& cpu, DType dtype) {
   return rate;
 }
 
-/// Bytes of CPU 0's data cache at level 1, 2 or 3; `otherwise` if unknown. Reads sysfs, because
+/// Bytes of CPU 0's data cache at level 1, 2 or 3; `fallback` if unknown. Reads sysfs, because
 /// sysconf() reports eight times the L3 cache of some CPUs.
-int64_t cache_bytes(int level, int64_t otherwise) {
+int64_t cache_bytes(int level, int64_t fallback) {
   for (int index = 0; index < 8; ++index) {
     const std::string cache =
         "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
@@ -60,7 +60,7 @@ int64_t cache_bytes(int level, int64_t otherwise) {
     std::ifstream(cache + "size") >> size >> unit;  // such as 512K
     if (found == level && type != "Instruction" && size > 0 && unit == "K") return size << 10;
   }
-  return otherwise;
+  return fallback;
 }
 
 /// describe_host() for one thread.
@@ -77,7 +77,7 @@ TargetDescription describe_one_thread() {
   d.gops.clear();
   for (const PeakLoop& loop : peak_loops())
     d.gops[loop.name].one = loop.ops_per_cycle * kAssumedGhz;
-  // Two multiply-adds per cycle in each f32 lane of a vector.
+  // Assume two vector multiply-adds per cycle.
   if (d.gops.empty()) d.gops["f32_vector"].one = d.vector_bits / 32 * 4 * kAssumedGhz;
   for (const char* level : {"l1", "l2"}) d.gbs[level].one = kAssumedCacheGbs;
   for (const char* level : {"l3", "memory"}) d.gbs[level].one = kAssumedMemoryGbs;
@@ -102,18 +102,18 @@ double TargetDescription::ops_per_second(DType dtype) const {
   return rate > 0 ? rate : f32_rate;
 }
 
-std::string_view TargetDescription::level_of(double bytes) const {
+std::string_view TargetDescription::memory_level(double bytes) const {
   if (bytes < static_cast<double>(l1_bytes) * threads) return "l1";
   if (bytes < static_cast<double>(l2_bytes) * threads) return "l2";
   return bytes < static_cast<double>(l3_bytes) ? "l3" : "memory";
 }
 
 double TargetDescription::bytes_per_second(double bytes) const {
-  const auto rates = gbs.find(std::string(level_of(bytes)));
+  const auto rates = gbs.find(std::string(memory_level(bytes)));
   return rate_of(rates != gbs.end() ? rates->second : gbs.at("memory"), threads);
 }
 
-bool TargetDescription::has_isa_of(const TargetDescription& other) const {
+bool TargetDescription::has_same_isa(const TargetDescription& other) const {
   return vector_bits == other.vector_bits &&
          std::ranges::equal(std::views::keys(gops), std::views::keys(other.gops));
 }

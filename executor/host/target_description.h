@@ -41,13 +41,13 @@ struct TargetDescription {
   /// f64 runs at half the f32 rate. A half-precision dtype without native instructions runs at the
   /// f32 rate.
   double ops_per_second(DType dtype) const;
-  /// The key in `gbs` of the fastest level that holds `bytes` bytes, divided among `threads`
-  /// threads.
-  std::string_view level_of(double bytes) const;
-  /// Copy bandwidth in bytes/s of `threads` threads in level_of(bytes).
+  /// Returns the key in `gbs` of the fastest level that holds a working set of `bytes` bytes. Each
+  /// of the `threads` threads uses an equal part of the working set.
+  std::string_view memory_level(double bytes) const;
+  /// Copy bandwidth in bytes/s of `threads` threads in memory_level(bytes).
   double bytes_per_second(double bytes) const;
   /// Whether the CPUs have the same vector width and instruction sets.
-  bool has_isa_of(const TargetDescription& other) const;
+  bool has_same_isa(const TargetDescription& other) const;
 };
 
 /// Describes this machine's CPU: its model, caches and instruction sets. The rates are assumed:

@@ -24,9 +24,9 @@ class RankOutput {
   /// Appends the file descriptors and events to pass to poll(). After one of these events,
   /// forward() can copy output.
   void append_pollfds(std::vector<pollfd>& fds) const;
-  /// Copies one chunk of pending output per stream. `exited`: whether the rank has exited; if true,
-  /// closes the pipes that are empty. Throws UserError if a write to the log fails. A failed write
-  /// to the terminal ends the output to the terminal and, without a log, closes the pipe.
+  /// Copies one chunk of pending output per stream. `exited`: whether the rank has exited; if so,
+  /// closes empty pipes. Throws UserError if a write to the log fails. A failed write to the
+  /// terminal ends the output to the terminal. If there is no log, it also closes the pipe.
   void forward(bool exited);
   /// The last lines of the rank's output. Each ends with a line feed.
   std::string last_lines() const;

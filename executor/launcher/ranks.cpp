@@ -16,11 +16,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Grace periods: time between a failure and SIGKILL for the other ranks. The longer period applies
-/// if the ranks had already received a stop signal, because they may be saving.
+/// Time between a failure and SIGKILL for the other ranks. kSavingGracePeriod applies if the ranks
+/// had already received a stop signal, because they may be saving.
 constexpr std::chrono::seconds kGracePeriod{3}, kSavingGracePeriod{10};
 
-/// Time to wait for the exit of the rank that caused the failure, if the first failed rank only
+/// Maximum time to wait for the exit of the rank at fault, after another rank has exited because it
 /// lost its peer.
 constexpr std::chrono::seconds kRootCauseWait{2};
 
@@ -46,9 +46,8 @@ bool lost_peer(const siginfo_t& exit_info) {
   return exit_info.si_code == CLD_EXITED && exit_info.si_status == kDeviceFailure;
 }
 
-/// Sort key of ranks that exit at the same time. The smallest key is the likely root cause of the
-/// failure: a rank killed by a signal (0), a rank with its own error (1), a rank that lost its peer
-/// (2).
+/// Sort key for failed ranks; the rank with the smallest key is the likely root cause. 0: killed by
+/// a signal. 1: exited with its own error. 2: lost its peer.
 int root_cause_order(const siginfo_t& exit_info) {
   if (exit_info.si_code != CLD_EXITED) return 0;
   return lost_peer(exit_info) ? 2 : 1;
@@ -96,10 +95,10 @@ std::optional<RankFailure> Ranks::run(SignalQueue& signals) {
   return failure_;
 }
 
-/// The last lines of the failed rank. If a signal killed the failed rank, adds the lines of the
-/// first rank that lost its peer, because these lines name the step. If the failed rank lost its
-/// peer, adds the lines of all ranks that lost their peer, because one of these ranks names the
-/// cause. Skips duplicate texts, and ranks that print to the terminal.
+/// Returns the last lines of the failed rank, and of other ranks that help to explain the failure.
+/// If a signal killed the failed rank, the first rank that lost its peer names the step. If the
+/// failed rank lost its peer, one of the ranks that lost their peer names the cause. Omits
+/// duplicate texts, and ranks that print to the terminal.
 std::vector<LastLines> Ranks::last_lines() const {
   std::vector<LastLines> all;
   std::set<std::string> shown = {""};
@@ -126,7 +125,7 @@ void Ranks::wait_for_events(const SignalQueue& signals) const {
   std::vector<pollfd> events = {{signals.fd(), POLLIN, 0}};
   for (const Rank& rank : ranks_) rank.output.append_pollfds(events);
   int ms = -1;
-  for (const auto& until : {kill_deadline_, cause_deadline_}) {
+  for (const auto& until : {kill_deadline_, root_cause_deadline_}) {
     if (!until) continue;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count();
     const int timeout = static_cast<int>(std::max<int64_t>(left, 0));
@@ -185,8 +184,8 @@ void Ranks::reap_exited_ranks() {
     failed_exit_ = *exit_info;
   }
   if (failed_ == nullptr || failure_) return;
-  if (!cause_deadline_) cause_deadline_ = Clock::now() + kRootCauseWait;
-  if (!root_cause_may_be_running(failed_exit_) || Clock::now() >= *cause_deadline_)
+  if (!root_cause_deadline_) root_cause_deadline_ = Clock::now() + kRootCauseWait;
+  if (!root_cause_may_be_running(failed_exit_) || Clock::now() >= *root_cause_deadline_)
     report_failure_and_stop_ranks();
 }
 
@@ -197,7 +196,7 @@ bool Ranks::root_cause_may_be_running(const siginfo_t& exit_info) const {
 }
 
 void Ranks::report_failure_and_stop_ranks() {
-  cause_deadline_.reset();
+  root_cause_deadline_.reset();
   failure_ = RankFailure{.rank = failed_->rank,
                          .killed = failed_exit_.si_code != CLD_EXITED,
                          .status = failed_exit_.si_status};

@@ -27,7 +27,7 @@ struct RankOptions {
 struct LastLines {
   int64_t rank = 0;
   std::string log;   ///< path of the log file; empty: no log
-  std::string text;  ///< the lines, each with its line feed
+  std::string text;  ///< the lines, each ending with a line feed
 };
 
 /// A rank that was killed or exited with an error.
@@ -96,8 +96,9 @@ class Ranks {
   const Rank* failed_ = nullptr;
   siginfo_t failed_exit_ = {};             ///< exit information of failed_
   const Rank* first_lost_peer_ = nullptr;  ///< the first rank that exited because it lost its peer
-  /// Deadline for the exit of the rank at fault, if the failed rank only lost its peer.
-  std::optional<std::chrono::steady_clock::time_point> cause_deadline_;
+  /// Time at which run() stops waiting for a rank that is a likelier root cause than the failed
+  /// rank.
+  std::optional<std::chrono::steady_clock::time_point> root_cause_deadline_;
   /// Time at which run() kills the ranks that are still running.
   std::optional<std::chrono::steady_clock::time_point> kill_deadline_;
 };

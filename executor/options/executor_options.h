@@ -38,8 +38,9 @@ struct DistributedOptions {
   /// Timeout of a collective: how long a rank waits for other ranks before it fails. On GPUs, this
   /// is the timeout of a whole step.
   std::chrono::milliseconds comm_timeout{60'000};
-  /// Timeout of the first step, and of the wait while rank 0 saves. Ranks may reach these points at
-  /// different times. A rank that sends no heartbeats still fails after comm_timeout.
+  /// Timeout of the rendezvous, of the first step, and of the wait while rank 0 saves. Ranks may
+  /// reach these points at very different times. If a rank's heartbeats stop, the wait ends after
+  /// comm_timeout.
   std::chrono::milliseconds rendezvous_timeout{300'000};
   Buckets buckets = {};  ///< sizes and dtype of the gradient buckets for all-reduce
   bool sync_bn = false;  ///< whether batch_norm uses the statistics of the global batch
@@ -98,15 +99,14 @@ struct ExecutorOptions {
   /// cached, and kernels are cached only if $FLUID_KERNEL_CACHE names a folder.
   std::string cache_dir = {};
   /// Maximum size of the arena in bytes; 0: the memory of the place. When the arena grows, the old
-  /// arena is freed after the variables are copied and the last output tensor in the old arena is
-  /// destroyed.
+  /// arena is freed once the variables are copied and no output tensor refers to it.
   int64_t memory_limit = 0;
   PrecisionOptions precision = {};
   DistributedOptions distributed = {};
   GpuOptions gpu = {};
   DebugOptions debug = {};
   std::optional<ProfileOptions> profile = {};  ///< the steps that profile() records
-  /// Autotuning record of an earlier run, whose choices are reused.
+  /// Tuning choices of an earlier run; used instead of autotuning.
   std::map<std::string, std::string> tuning_record = {};
   /// Finds the sample that contains a rejected value, so that the error message can name its
   /// location; see Dataset::find_location(). If null, the message gives the index of the sample in

@@ -33,7 +33,7 @@ std::string LoadReport::text() const {
   std::vector<std::string> shapes;
   for (const Mismatch& m : mismatched) {
     shapes.push_back(
-        fmt::format("'{}' is {}, but '{}' is {}", m.source, m.given, m.name, m.expected));
+        fmt::format("'{}' is {}, but '{}' is {}", m.file_name, m.file_type, m.name, m.type));
   }
   return fmt::format("{} parameters loaded\n", loaded.size()) +
          line_of("missing, left as they are", quoted(missing)) +

@@ -7,9 +7,9 @@
 namespace fluid {
 
 /// The layout of a parameter file. `fluid`: names and shapes of the program. `pytorch`: names and
-/// shapes of a PyTorch module (executor/checkpoint/pytorch_layout.h). `unspecified`: like `fluid`,
-/// but a square linear weight is rejected if Fluid did not write the file, because its layout is
-/// ambiguous.
+/// shapes of a PyTorch module (executor/checkpoint/pytorch_layout.h). `unspecified`: like `fluid`.
+/// But if Fluid did not write the file, a square linear weight is rejected, because the weight may
+/// be transposed.
 enum class ParamsLayout : uint8_t { unspecified, fluid, pytorch };
 
 /// How Executor::load() reads a parameter file.
@@ -33,8 +33,8 @@ struct LoadReport {
   std::vector<std::string> ignored;  ///< PyTorch's counters num_batches_tracked
   /// A parameter whose shape or dtype in the file does not match the program's.
   struct Mismatch {
-    std::string name, expected;  ///< the program's name and type
-    std::string source, given;   ///< the file's name and type
+    std::string name, type;            ///< name and type in the program
+    std::string file_name, file_type;  ///< name and type in the file
   };
   std::vector<Mismatch> mismatched;
 

@@ -26,8 +26,8 @@ struct World {
   /// Reads torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT), or else
   /// Slurm's variables. Without either, returns a world of one process. The port is FLUID_PORT if
   /// set, else MASTER_PORT, or MASTER_PORT + 1 when torchrun itself listens on MASTER_PORT
-  /// (TORCHELASTIC_USE_AGENT_STORE). Under Slurm without these variables, the job id determines the
-  /// port. Throws UserError for malformed, missing or contradictory values.
+  /// (TORCHELASTIC_USE_AGENT_STORE). If neither variable is set under Slurm, the port is derived
+  /// from the job id. Throws UserError for malformed, missing or contradictory values.
   static World from_environment(const EnvironmentVariables& variables);
 };
 

@@ -55,7 +55,7 @@ Place best_place(int local_rank) {
       "the CPU with --place cpu");
 }
 
-std::string why_no_gpu() {
+std::string explain_missing_gpu() {
   if (!may_have_gpus() || best_place() != cpu()) return "";
   const GpuBackend& found = gpu_backend();
   if (found.devices == 0) return found.hidden ? "" : found.unavailable_reason;

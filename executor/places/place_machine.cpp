@@ -22,7 +22,7 @@ FluidGpuDescription usable(Place place) {
 
 }  // namespace
 
-std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraries& libraries,
+std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraryOptions& libraries,
                                   const std::string& cache_dir) {
   if (place.kind == Place::Kind::cuda) {
     const FluidGpuDescription gpu = usable(place);

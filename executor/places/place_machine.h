@@ -14,7 +14,7 @@ namespace fluid {
 /// threads; 0: the executor's default. `libraries` and `cache_dir`: as in ExecutorOptions. The
 /// cache directory holds the measured rates of the CPU, and the list of ops that a GPU's libraries
 /// cannot compute. Throws UserError or DeviceError when there is no such place.
-std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraries& libraries = {},
+std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraryOptions& libraries = {},
                                   const std::string& cache_dir = {});
 
 /// Describes, as text, the hardware and library versions of `place` that affect step times.

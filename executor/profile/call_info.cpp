@@ -52,8 +52,7 @@ double traffic_of(const ir::Op& op, int64_t batch) {
   int64_t bytes = 0;
   for (const Value& v : op.operands) bytes += v.type().bytes_at(batch);
   for (const ir::Result& r : op.results) bytes += r.type.bytes_at(batch);
-  // An op without results is a `store`, which reads its operand and writes the same number of
-  // bytes.
+  // A `store` has no results: it reads its operand and writes the same number of bytes.
   return static_cast<double>(op.results.empty() ? 2 * bytes : bytes);
 }
 
@@ -132,7 +131,7 @@ std::string ops_text(const ir::Graph& body) {
 }
 
 CallInfo call_info(const ir::Op& op, int64_t batch, const Target& target) {
-  if (is_scan(op)) {  // a call of the scan op itself copies one sequence element
+  if (is_scan(op)) {  // a call whose op is a scan copies one sequence element
     return {.layer = layer_of(op),
             .ops = "element",
             .kernel = "copy",

@@ -17,12 +17,14 @@ struct CallInfo {
   /// Name of the library kernel, such as "onednn.conv2d", or of the collective op; otherwise
   /// "generated" or "copy".
   std::string kernel;
-  /// Kind of a generated kernel, the first that applies: "gather" (accesses only a part of an
-  /// operand or result, so `bytes` is too large); the name of its contraction, such as "matmul";
-  /// "optimizer" (updates parameters); the name of its reduction with the most FLOPs, such as
-  /// "sum"; or "map". Empty if the kernel is not generated.
+  /// Kind of a generated kernel; empty for other kernels. "gather" accesses only a part of an
+  /// operand or result, so `bytes` is too large. A contraction has the name of its op, such as
+  /// "matmul". "optimizer" updates parameters. A reduction has the name of the reduction op with
+  /// the most FLOPs, such as "sum". Any other kernel is "map". If several kinds apply, the first
+  /// one is chosen.
   std::string kind;
-  /// Layout of the call's largest operand or result, such as "nhwc"; "row-major" if it has none.
+  /// Layout of the call's largest operand or result, such as "nhwc". "row-major" if the type has no
+  /// layout.
   std::string layout;
   DType largest_dtype = DType::f32;  ///< dtype of the call's largest operand or result
   /// Source line of the op with the most FLOPs, such as "mnist.cpp:13"; may be empty.

@@ -10,8 +10,8 @@ StepRecorder::StepRecorder(const ProfileOptions& options, const std::vector<size
 }
 
 StepTimes* StepRecorder::begin_step() {
-  return num_begun_++ < warm_up_ || num_recorded_ == times_.size() ? nullptr
-                                                                   : &times_[num_recorded_];
+  return num_started_++ < warm_up_ || num_recorded_ == times_.size() ? nullptr
+                                                                     : &times_[num_recorded_];
 }
 
 }  // namespace fluid

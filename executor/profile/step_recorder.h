@@ -22,10 +22,9 @@ class StepRecorder {
   /// returned.
   void commit() { ++num_recorded_; }
   std::span<const StepTimes> times() const { return std::span(times_).first(num_recorded_); }
-  int64_t num_begun() const { return num_begun_; }  ///< number of calls of begin_step()
 
  private:
-  int64_t warm_up_, num_begun_ = 0;
+  int64_t warm_up_, num_started_ = 0;
   size_t num_recorded_ = 0;
   std::vector<StepTimes> times_;
 };

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxRows = 40;  // maximum number of rows of a table
 
-/// A table row: sums over the calls of a step that have the same key.
+/// A table row: sums over all calls of a step with the same key, such as the same layer.
 struct Row {
   std::string key;
   double ms = 0, calls = 0, flops = 0, bytes = 0;
@@ -51,8 +51,8 @@ using CallKey = std::function<std::string(const CallInfo&)>;
 
 class Table {
  public:
-  Table(const ProfiledStep& step, const Limits& limits)
-      : step_(step), limits_(limits), steps_(faster_half(step.times)) {
+  Table(const ProfiledStep& step, const PeakRates& rates)
+      : step_(step), rates_(rates), steps_(faster_half(step.times)) {
     for (const StepTimes* t : steps_) {
       breakdown_.step += mean_ms(t->step);
       for (const RunTimes& run : t->runs) {
@@ -116,10 +116,10 @@ class Table {
   Row row_of(const CallInfo& info, size_t run, size_t call) const {
     Row row{.calls = static_cast<double>(info.steps)};
     for (const StepTimes* t : steps_) row.ms += mean_ms(t->runs[run].calls[call].call);
-    if (info.is_collective) return row;  // collectives run concurrently: see add_collective_row()
+    if (info.is_collective) return row;  // see add_collective_row()
     row.flops = info.flops;
     row.bytes = info.bytes;
-    row.flops_ms = 1e3 * info.flops / limits_.flops(info.dtype);
+    row.flops_ms = 1e3 * info.flops / rates_.flops(info.dtype);
     row.predicted = info.predicted_ms >= 0;
     if (row.predicted) {
       row.predicted_ms = info.predicted_ms;
@@ -134,7 +134,7 @@ class Table {
   }
 
   void add(const Row& row) {
-    const auto percent = [](double part) {  // returns "" if the limit is unknown
+    const auto percent = [](double part) {  // "" if the peak rate is unknown
       return std::isfinite(part) ? fmt::format("{:.0f}", 100 * part) : "";
     };
     const double s = row.ms / 1e3;
@@ -146,7 +146,7 @@ class Table {
         computed ? fmt::format("{:.1f}", row.flops / s / 1e9) : "",
         computed ? percent(row.flops_ms / row.ms) : "",
         moved ? fmt::format("{:.1f}", row.bytes / s / 1e9) : "",
-        moved ? percent(row.bytes / s / limits_.bytes) : "",
+        moved ? percent(row.bytes / s / rates_.bytes_per_second) : "",
         row.predicted ? fmt::format("{:.3f}", row.predicted_ms) : "",
         row.predicted ? fmt::format("{:.2f}", row.measured_ms / row.predicted_ms) : "", row.key);
   }
@@ -207,7 +207,7 @@ class Table {
   }
 
   const ProfiledStep& step_;
-  const Limits& limits_;
+  const PeakRates& rates_;
   std::vector<const StepTimes*> steps_;
   StepBreakdown breakdown_;
   std::string text_;
@@ -225,13 +225,13 @@ std::string Profile::device_text() const {
   return threads > 0 ? fmt::format("on {} threads", threads) : "on a GPU";
 }
 
-std::string Profile::table(const Limits& limits) const {
+std::string Profile::table(const PeakRates& rates) const {
   std::string text = fmt::format(
       "profile of {} {}; at most {:.0f} GFLOP/s in {}, {:.0f} in bf16, and {:.1f} GB/s of "
       "memory\n",
-      program, device_text(), limits.flops_f32 / 1e9, limits.f32_name(), limits.flops_bf16 / 1e9,
-      limits.bytes / 1e9);
-  for (const ProfiledStep& step : steps) text += "\n" + Table(step, limits).text(warm_up);
+      program, device_text(), rates.flops_f32 / 1e9, rates.f32_name(), rates.flops_bf16 / 1e9,
+      rates.bytes_per_second / 1e9);
+  for (const ProfiledStep& step : steps) text += "\n" + Table(step, rates).text(warm_up);
   return text;
 }
 

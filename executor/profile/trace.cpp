@@ -14,7 +14,7 @@ constexpr int kComputeThread = 1, kCommunicationThread = 2;  // IDs of the two t
 /// Collects the trace events of one process.
 class Trace {
  public:
-  Trace(const Profile& profile, const Limits& limits) : limits_(limits), rank_(profile.rank) {
+  Trace(const Profile& profile, const PeakRates& rates) : rates_(rates), rank_(profile.rank) {
     name("process_name", kComputeThread, fmt::format("rank {}: {}", rank_, profile.program));
     name("thread_name", kComputeThread, "steps, " + profile.device_text());
     for (const ProfiledStep& step : profile.steps) {
@@ -24,11 +24,11 @@ class Trace {
   }
   std::string text() const {
     Json all = {{"traceEvents", events_}, {"displayTimeUnit", "ms"}};
-    if (limits_.bytes > 0) {
-      const std::string wide = std::string("at most, GFLOP/s in ") + limits_.f32_name();
-      all["otherData"] = {{wide, limits_.flops_f32 / 1e9},
-                          {"at most, GFLOP/s in bf16", limits_.flops_bf16 / 1e9},
-                          {"at most, GB/s of memory", limits_.bytes / 1e9}};
+    if (rates_.bytes_per_second > 0) {
+      const std::string wide = std::string("at most, GFLOP/s in ") + rates_.f32_name();
+      all["otherData"] = {{wide, rates_.flops_f32 / 1e9},
+                          {"at most, GFLOP/s in bf16", rates_.flops_bf16 / 1e9},
+                          {"at most, GB/s of memory", rates_.bytes_per_second / 1e9}};
     }
     return all.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
@@ -68,9 +68,10 @@ class Trace {
     Json args = {{"layer", call.layer}, {"kernel", call.kernel}, {"line", call.line}};
     add("wait for processes", "wait", kComputeThread, times.wait, args);
     const TimeSpan& work = call.is_collective ? times.collective : times.call;
-    add_rate(args, "bytes", "GB/s", call.bytes, work, call.is_collective ? 0 : limits_.bytes);
+    add_rate(args, "bytes", "GB/s", call.bytes, work,
+             call.is_collective ? 0 : rates_.bytes_per_second);
     if (call.flops > 0) {
-      add_rate(args, "flops", "GFLOP/s", call.flops, work, limits_.flops(call.dtype));
+      add_rate(args, "flops", "GFLOP/s", call.flops, work, rates_.flops(call.dtype));
     }
     if (call.predicted_ms >= 0) args["predicted_ms"] = call.predicted_ms;
     const std::string name = call.layer + ": " + call.ops;
@@ -79,8 +80,7 @@ class Trace {
         std::move(args));
   }
 
-  /// Adds `amount` and its rate over `span` to `args`. `peak`: peak rate of the place per second; 0
-  /// if unknown.
+  /// Adds `amount` and its rate over `span` to `args`. `peak`: peak rate per second; 0 if unknown.
   static void add_rate(Json& args, const std::string& what, const std::string& unit, double amount,
                        const TimeSpan& span, double peak) {
     const double rate = amount / static_cast<double>(span.ns());
@@ -89,7 +89,7 @@ class Trace {
     if (peak > 0) args["% of " + unit] = 1e11 * rate / peak;
   }
 
-  const Limits& limits_;
+  const PeakRates& rates_;
   int64_t rank_;
   bool has_collectives_ = false;
   Json events_ = Json::array();
@@ -97,6 +97,6 @@ class Trace {
 
 }  // namespace
 
-std::string Profile::trace(const Limits& limits) const { return Trace(*this, limits).text(); }
+std::string Profile::trace(const PeakRates& rates) const { return Trace(*this, rates).text(); }
 
 }  // namespace fluid

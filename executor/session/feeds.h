@@ -15,8 +15,8 @@ struct ChannelNorm {
   double mean = 0;
   double std = 1;
 };
-/// Reads the attributes `mean` and `std` of a `data` op. Returns one entry per channel, a single
-/// entry for all channels, or no entry.
+/// Reads the attributes `mean` and `std` of a `data` op. Returns one entry per channel, or one
+/// entry that applies to all channels. Empty without normalisation.
 std::vector<ChannelNorm> channel_norms_of(const ir::Op& data);
 
 /// A feed of a compiled step.

@@ -7,7 +7,7 @@
 
 namespace fluid {
 
-bool OutputViews::has(std::string_view name) const {
+bool OutputViews::contains(std::string_view name) const {
   return step_->index_of_output(name).has_value();
 }
 

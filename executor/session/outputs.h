@@ -34,14 +34,14 @@ struct OutputView {
 /// outlive this object.
 class OutputViews {
  public:
-  /// References the outputs of step number `step_number` in output slot `slot`.
+  /// Gives access to the outputs of step `step_number`, which uses output slot `slot`.
   OutputViews(StepsInFlight& steps, const PreparedStep& step, size_t slot, uint64_t step_number)
       : steps_(&steps), step_(&step), slot_(slot), step_number_(step_number) {}
 
   /// Throws UserError if there is no such output. The message suggests the most similar name.
   const Tensor& operator[](std::string_view name) const { return find(name).value; }
   const OutputView& find(std::string_view name) const;
-  bool has(std::string_view name) const;
+  bool contains(std::string_view name) const;
   auto begin() const { return fetched_outputs().begin(); }
   auto end() const { return fetched_outputs().end(); }
   size_t size() const;

@@ -9,10 +9,10 @@
 
 namespace fluid {
 
-void ParameterAverages::use(bool use) {
+void ParameterAverages::set_in_use(bool in_use) {
   std::vector<const ir::Op*> recipes;
   for (const ir::Op* train : recipes_of(session_.recorded_program().main())) {
-    if (keeps_averages(*train)) recipes.push_back(train);
+    if (averages_parameters(*train)) recipes.push_back(train);
   }
   if (recipes.empty()) {
     throw UserError(
@@ -21,20 +21,20 @@ void ParameterAverages::use(bool use) {
   if (!session_.steps().has_step_for(Mode::train)) {
     throw UserError("use_averages(): prepare() a training step before");
   }
-  if (use == in_use_) return;
+  if (in_use == in_use_) return;
   VariableValues& values = session_.values();
   const Variables& variables = session_.variables();
-  in_use_ = use;
-  if (!use) {
+  in_use_ = in_use;
+  if (!in_use) {
     for (const auto& [name, value] : std::exchange(parameters_, {})) {
-      values.assign(variables.named(name), value);
+      values.assign(variables.at(name), value);
     }
     return;
   }
   std::set<std::string> replaced;
   for (const ir::Op* train : recipes) {
     const std::string counter = recipe_state(recipe_name(*train), kUpdateCounter);
-    if (values.value(variables.named(counter)).item() == 0) continue;
+    if (values.value(variables.at(counter)).item() == 0) continue;
     for (const Variable& parameter : variables.all()) {
       const Variable* average = variables.find(average_name(*train, parameter.name));
       if (average == nullptr || !replaced.insert(parameter.name).second) continue;

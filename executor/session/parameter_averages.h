@@ -14,11 +14,11 @@ class ParameterAverages {
  public:
   explicit ParameterAverages(Session& session) : session_(session) {}
 
-  /// If `use` is true, copies the parameters to the host and sets them to their averages. Before
+  /// If `in_use` is true, copies the parameters to the host and sets them to their averages. Before
   /// the first update, a parameter is its own average. If several recipes average a parameter, the
-  /// first recipe's average is used. If `use` is false, restores the parameters from the host
+  /// first recipe's average is used. If `in_use` is false, restores the parameters from the host
   /// copies. Throws UserError if the recipe keeps no averages, or if no training step is prepared.
-  void use(bool use);
+  void set_in_use(bool in_use);
   bool in_use() const { return in_use_; }
   /// Throws UserError if the averages are in use. The message begins with `call`.
   void require_not_in_use(std::string_view call) const;

@@ -35,12 +35,12 @@ struct MicroBatch {
 /// `batch` is 0, returns one empty micro-batch.
 std::vector<MicroBatch> split_into_micro_batches(int64_t batch, int64_t count);
 
-/// A compiled program that runs a whole step, or one kind of micro-batch of a step.
+/// A compiled program for a whole step, or for the micro-batches of one MicroBatchKind.
 struct CompiledProgram {
   Options options;
   std::unique_ptr<ir::Program> program;  ///< the program after the pass pipeline
-  /// The recorded program that computes the precomputed weights of a predict program. Null if there
-  /// are none, or if it has been compiled.
+  /// Program that computes the precomputed weights of a predict program. Null if there are no
+  /// precomputed weights, and after the weight program has been compiled.
   std::unique_ptr<ir::Program> weight_program;
   MemoryPlan plan;
   std::unique_ptr<Executable> executable;
@@ -62,8 +62,8 @@ class PreparedStep {
   const Options& options() const { return options_; }
   const std::vector<Run>& runs() const { return runs_; }
   const std::vector<Feed>& feeds() const { return runs_.front().compiled->feeds; }
-  /// Required size of a feed slot and of an output slot, in bytes. The output slot also has room
-  /// for the outputs of the whole batch, which are gathered from the micro-batches.
+  /// Required size of a feed slot and of an output slot, in bytes. The output slot includes the
+  /// outputs of the whole batch, gathered from the micro-batches.
   int64_t feed_bytes() const { return feed_bytes_; }
   int64_t output_bytes() const { return output_bytes_; }
   size_t num_outputs() const { return bound_[0].size(); }
@@ -90,7 +90,7 @@ class PreparedStep {
   /// Returns the outputs in `slot` once all runs are complete, and computes the metrics' values.
   /// Large outputs that are not metrics are valid only after fetch_output().
   const std::vector<OutputView>& complete_outputs(size_t slot, const PlaceMemory& memory);
-  /// Makes output `output_index` in `slot` available on the host.
+  /// Copies output `output_index` in `slot` to the host, if it is not there yet.
   void fetch_output(size_t slot, size_t output_index, const PlaceMemory& memory);
 
   /// Enables profiling: preallocates a recorder for the times of steps. Must precede bind() of the
@@ -103,7 +103,7 @@ class PreparedStep {
   struct GatheredOutput {
     std::string name;
     int64_t offset = 0;  ///< in bytes, from the start of the output slot
-    /// Byte offsets, one per run: `from` is the start of the run's own output, and `to` is the
+    /// Byte offsets in the output slot, indexed by run. `from`: start of the run's output. `to`:
     /// destination in the gathered output.
     std::vector<int64_t> from, to;
     std::vector<int64_t> bytes;

@@ -35,21 +35,21 @@ PreparedStep& Session::prepare(const Options& options) {
 /// If a library rejects an op that was assigned to the library, prepares the steps again. The
 /// second attempt generates code for the op.
 void Session::prepare(std::span<const Options> wanted) {
-  std::string refused;
+  std::string rejection_reason;
   while (true) {
     try {
       return try_prepare(wanted);
-    } catch (const LibraryRejection& refusal) {
+    } catch (const LibraryRejection& rejection) {
       if (!steps_.is_bound()) throw;
-      if (refused.empty()) refused = refusal.reason();
+      if (rejection_reason.empty()) rejection_reason = rejection.reason();
     } catch (const OutOfMemory& failure) {
-      if (refused.empty()) throw;
+      if (rejection_reason.empty()) throw;
       throw OutOfMemory(
-          fmt::format("{}; generated code lacks the memory: {}", refused, failure.what()));
+          fmt::format("{}; generated code lacks the memory: {}", rejection_reason, failure.what()));
     } catch (const DeviceError& failure) {
-      if (refused.empty()) throw;
-      throw DeviceError(fmt::format("{}; generated code fails too: {}; use the place cpu", refused,
-                                    failure.what()));
+      if (rejection_reason.empty()) throw;
+      throw DeviceError(fmt::format("{}; generated code fails too: {}; use the place cpu",
+                                    rejection_reason, failure.what()));
     }
   }
 }
@@ -69,7 +69,7 @@ PreparedStep* Session::find(Mode mode, const std::string& recipe, int64_t batch,
   return steps_.find({.mode = mode,
                       .recipe = recipe,
                       .batch = batch,
-                      .length = length,
+                      .sequence_length = length,
                       .global_batch = global_batch,
                       .feeds = feeds});
 }
@@ -118,7 +118,7 @@ void Session::restore_after_rerun(const PreparedStep& step, std::span<const std:
                                   const std::exception_ptr& why) {
   for (const PreparedStep::Run& run : step.runs()) run.compiled->executable->set_observer(nullptr);
   try {
-    // The rerun may have set the rejection flag, and the next step would then change no variable.
+    // The rerun may have set the rejection flag, which would make the next step skip its update.
     steps_.memory().clear_rejection_flag();
     values_.write(memory().addresses().state, state.data(), std::ssize(state));
   } catch (...) {
@@ -137,7 +137,7 @@ Profile Session::profile() const {
     if (!step->recorder() || step->recorder()->times().empty()) continue;
     const Options& step_options = step->options();
     ProfiledStep profiled{.mode = step_options.mode, .batch = step_options.batch};
-    if (ir::has_length(recorded_program())) profiled.length = step_options.length;
+    if (ir::has_length(recorded_program())) profiled.length = step_options.sequence_length;
     const auto times = step->recorder()->times();
     profiled.times.assign(times.begin(), times.end());
     for (const PreparedStep::Run& run : step->runs()) {

@@ -61,7 +61,7 @@ bool has_sparse_parameters(const ir::Program& program) {
 
 bool is_predict_step(const PreparedStep& step, int64_t batch, int64_t length) {
   const Options& o = step.options();
-  return o.mode == Mode::predict && o.batch == batch && o.length == length;
+  return o.mode == Mode::predict && o.batch == batch && o.sequence_length == length;
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ PreparedStep* StepCache::find_among(const Steps& steps, const Options& wanted) c
   for (const auto& step : steps) {
     const Options& o = step->options();
     if (o.mode == wanted.mode && o.recipe == wanted.recipe && o.batch == wanted.batch &&
-        o.length == wanted.length && o.feeds == wanted.feeds &&
+        o.sequence_length == wanted.sequence_length && o.feeds == wanted.feeds &&
         o.init_variables == wanted.init_variables && has_equal_global_batch(o, wanted)) {
       return step.get();
     }
@@ -123,8 +123,8 @@ PreparedStep* StepCache::find_predict(const Batch& batch, int64_t length,
   return nullptr;
 }
 
-Regions StepCache::required_regions(const MemoryPlan& plan) const {
-  const Regions& now = memory_->regions();
+RegionSizes StepCache::required_regions(const MemoryPlan& plan) const {
+  const RegionSizes& now = memory_->regions();
   return {.state = std::max(now.state, plan.state),
           .feeds = std::max(now.feeds, align_up(plan.feeds)),
           .outputs = std::max(now.outputs, align_up(plan.outputs)),
@@ -132,7 +132,7 @@ Regions StepCache::required_regions(const MemoryPlan& plan) const {
           .feed_slots = now.feed_slots};
 }
 
-void StepCache::check_memory(const Regions& regions, int64_t batch) const {
+void StepCache::check_memory(const RegionSizes& regions, int64_t batch) const {
   const MemoryLimit& limit = options_.memory;
   if (regions.total_bytes() <= limit.bytes) return;
   const std::string why = fmt::format(
@@ -152,7 +152,7 @@ std::unique_ptr<CompiledProgram> StepCache::compile(const Options& options, int6
     const Stopwatch watch;
     entry->program = program.clone();
     run_passes(*entry->program, passes, options, device_->target());
-    entry->weight_program = take_weight_program(*entry->program);
+    entry->weight_program = extract_weight_program(*entry->program);
     entry->plan = memory_plan(*entry->program, options);
     if (options.guard_plan) verify_plan(entry->plan, *entry->program, options);
     passes_ms_ += watch.ms();
@@ -173,7 +173,7 @@ CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch,
     for (const auto& entry : *list) {
       const Options& o = entry->options;
       if (o.mode == options.mode && o.recipe == options.recipe && o.batch == options.batch &&
-          o.length == options.length && o.micro_batch == options.micro_batch &&
+          o.sequence_length == options.sequence_length && o.micro_batch == options.micro_batch &&
           o.feeds == options.feeds && o.init_variables == options.init_variables &&
           has_equal_global_batch(o, options)) {
         return entry.get();
@@ -278,14 +278,14 @@ AddedSteps StepCache::add_steps(std::span<const Options> wanted,
   add_from(0);
   for (const Variable& v : recorded_variables()) variables.add(v.name, v.type, v.kind);
   StartupPlan first_values = plan_startup(variables, compiled, has_value);
-  if (!first_values.filled.empty()) {
+  if (!first_values.computed.empty()) {
     const size_t known = compiled.size();
-    const auto program = startup_program(recorded_->name, first_values.filled);
+    const auto program = startup_program(recorded_->name, first_values.computed);
     added.startup_steps.push_back(
-        compile_stores(*program, first_values.filled_names(), compiled, steps));
+        compile_stores(*program, first_values.computed_names(), compiled, steps));
     add_from(known);
   }
-  const Regions regions = required_regions(compiled, steps, variables);
+  const RegionSizes regions = required_regions(compiled, steps, variables);
   int64_t batch = 0;
   for (const auto& step : steps) batch = std::max(batch, step->options().batch);
   check_memory(regions, batch);
@@ -298,9 +298,9 @@ AddedSteps StepCache::add_steps(std::span<const Options> wanted,
   return added;
 }
 
-Regions StepCache::required_regions(const Programs& programs, const Steps& steps,
-                                    const Variables& variables) const {
-  Regions regions = memory_->regions();
+RegionSizes StepCache::required_regions(const Programs& programs, const Steps& steps,
+                                        const Variables& variables) const {
+  RegionSizes regions = memory_->regions();
   for (const auto& entry : programs) {
     regions.transient = std::max(regions.transient, align_up(entry->plan.transient));
   }
@@ -330,7 +330,7 @@ void StepCache::add_and_bind(Programs programs, Steps steps, Variables variables
 
 /// Replaces the memory by a larger one. If the replacement fails, rebinds the steps to the old
 /// memory.
-void StepCache::grow_memory(const Regions& regions) {
+void StepCache::grow_memory(const RegionSizes& regions) {
   run_or_rebind([&] {
     for (const auto& entry : programs_) entry->executable->unbind();
     memory_ = memory_->reallocate(regions);

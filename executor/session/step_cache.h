@@ -46,11 +46,11 @@ class StepCache {
                        const std::function<bool(const std::string&)>& has_value,
                        const std::function<void()>& before_binding);
 
-  /// Returns the step for these options, or null. A training step of a program with sparse
-  /// parameters must have the wanted global batch; a `global_batch` of 0 accepts any.
+  /// Returns the step for these options, or null. `wanted.global_batch` matters only for training
+  /// steps of programs with sparse parameters; 0 accepts any global batch.
   PreparedStep* find(const Options& wanted) const;
-  /// Considers the predict steps for `length` whose feeds are all in `batch`. Returns the step
-  /// with the most outputs, or null if there is none.
+  /// Returns a predict step for the size of `batch` and for `length` that needs only columns of
+  /// `batch`: the step with the most outputs. Null if there is none.
   PreparedStep* find_predict(const Batch& batch, int64_t length) const;
   /// Returns the predict step for `length` whose feeds are exactly the columns of `batch`, or
   /// null. `all_feeds`: feeds of the program. Does not allocate.
@@ -59,8 +59,7 @@ class StepCache {
   bool has_step_for(Mode mode) const;
   const std::vector<std::unique_ptr<PreparedStep>>& all() const { return steps_; }
 
-  /// Throws UserError in a forked process. After fail_permanently(), throws the error given to that
-  /// function.
+  /// Throws UserError in a forked child process. After fail_permanently(why), throws `why`.
   void require_runnable() const;
   bool is_bound() const { return !failure_; }
   /// Marks all steps as not runnable because of error `why`, and throws `why`.
@@ -100,11 +99,11 @@ class StepCache {
   std::vector<PreparedStep*> compile_weight_steps(Programs& compiled, Steps& steps);
   StartupPlan plan_startup(const Variables& variables, const Programs& compiled,
                            const std::function<bool(const std::string&)>& has_value) const;
-  void check_memory(const Regions& regions, int64_t batch) const;
-  Regions required_regions(const MemoryPlan& plan) const;
-  Regions required_regions(const Programs& programs, const Steps& steps,
-                           const Variables& variables) const;
-  void grow_memory(const Regions& regions);
+  void check_memory(const RegionSizes& regions, int64_t batch) const;
+  RegionSizes required_regions(const MemoryPlan& plan) const;
+  RegionSizes required_regions(const Programs& programs, const Steps& steps,
+                               const Variables& variables) const;
+  void grow_memory(const RegionSizes& regions);
   void add_and_bind(Programs programs, Steps steps, Variables variables, bool memory_moved);
   using Change = std::function<void()>;
   void run_or_rebind(

@@ -9,8 +9,7 @@
 namespace fluid {
 namespace {
 
-// The elements of the variable `rng` are the seed, the run counter and the index of the first
-// sample. This constant is the position of the sample index.
+// The variable `rng` holds [seed, run counter, index of the first sample].
 constexpr size_t kFirstSample = 2;
 
 }  // namespace
@@ -49,8 +48,8 @@ void StepsInFlight::wait_for_feed_slot(uint64_t next_step) {
   if (in_flight_[before].slots.feeds == next_feed_slot()) finish(before, next_step);
 }
 
-/// Copies the samples of a micro-batch into a feed slot, unless a slot already holds them. Marks
-/// the slot as empty, because starting the step may throw.
+/// Copies the samples of a micro-batch into a feed slot, unless a slot already holds them. Leaves
+/// the slot marked as empty: start_micro_batch() records the content once the start has succeeded.
 void StepsInFlight::copy_feeds(const PreparedStep& step, const PreparedStep::Run& run,
                                const Batch& batch) {
   const std::optional<int> reused = find_feed_slot(step, batch);
@@ -66,16 +65,16 @@ void StepsInFlight::copy_feeds(const PreparedStep& step, const PreparedStep::Run
   }
 }
 
-/// Describes the content of a feed slot after copying `batch`. A micro-batch has id 0, because the
-/// slot holds only a part of the batch.
+/// Describes a feed slot that holds `batch`. The id is 0 if the step has several micro-batches,
+/// because the slot then holds only a part of the batch.
 StepsInFlight::FeedSlotContent StepsInFlight::feed_slot_content(const PreparedStep& step,
                                                                 const Batch& batch) {
   return {&step, step.runs().size() == 1 ? batch.id : 0};
 }
 
-/// Writes the position of a micro-batch to the device: the weight of its loss, and the index of its
-/// first sample in the global batch. Random numbers are keyed by the sample index, which also gives
-/// the position of rows in sparse gradients.
+/// Writes two values to the device: the weight of the micro-batch's loss, and the index of its
+/// first sample in the global batch. The index is a key of the random numbers, and locates the rows
+/// of sparse gradients.
 void StepsInFlight::write_batch_position(const MicroBatch& micro_batch, const Batch& batch) {
   const int64_t first = batch.first + micro_batch.first;
   if (written_position_.first != first) {
@@ -105,8 +104,9 @@ std::optional<StepStatus> StepsInFlight::start_micro_batch(const PreparedStep& s
   return ended;
 }
 
-/// Whether run() waits for the step, so that no other step is in flight. Micro-batches depend on
-/// each other's gradients. With `check_finite`, the step is checked before the next one starts.
+/// Whether run() waits for the step. It waits for a step with several micro-batches, because each
+/// one adds to the gradients of the previous one. It waits for a training step with `check_finite`,
+/// because the step is checked before the next step starts.
 bool StepsInFlight::is_synchronous(const PreparedStep& step) const {
   return step.runs().size() > 1 ||
          (steps_.options().passes.check_finite && step.options().mode == Mode::train);
@@ -119,7 +119,7 @@ OutputViews StepsInFlight::run(PreparedStep& step, const Batch& batch) {
   StepTimes* times = step.recorder() ? step.recorder()->begin_step() : nullptr;
   const uint64_t number = steps_started_ + 1;
   clear_rejection(number);
-  if (is_synchronous(step) || times != nullptr) finish_both(number);
+  if (is_synchronous(step) || times != nullptr) finish_both_slots(number);
   finish(slot, number);
   if (!find_feed_slot(step, batch)) wait_for_feed_slot(number);
   if (times != nullptr) times->step.begin = clock_ns();
@@ -138,19 +138,19 @@ OutputViews StepsInFlight::run(PreparedStep& step, const Batch& batch) {
 }
 
 void StepsInFlight::run_without_outputs(PreparedStep& step) {
-  wait_until_complete();  // so that the error of an earlier step is not reported by this one
+  wait_until_complete();  // otherwise this step could throw an earlier step's error
   run(step, Batch());
   wait_until_complete();
   slots_.outputs ^= 1;
 }
 
 void StepsInFlight::start_step(InFlightStep& in_flight, const Batch& batch, StepTimes* times) {
-  rejection_pending_ = true;  // reset below if the start succeeds
+  rejection_pending_ = true;  // stays true if the code below throws
   std::optional<UserError> rejection;
   try {
     run_micro_batches(in_flight, batch, times, rejection);
   } catch (const DeviceError&) {
-    if (!rejection) throw;  // a rejection came first, so report it instead
+    if (!rejection) throw;  // otherwise report the earlier rejection
   }
   if (rejection) throw *rejection;
   rejection_pending_ = false;
@@ -160,7 +160,7 @@ void StepsInFlight::start_step(InFlightStep& in_flight, const Batch& batch, Step
 /// next step can change variables. `next_step`: as in finish().
 void StepsInFlight::clear_rejection(uint64_t next_step) {
   if (!rejection_pending_) return;
-  finish_both(next_step);
+  finish_both_slots(next_step);
   steps_.memory().clear_rejection_flag();
   rejection_pending_ = false;
 }
@@ -188,8 +188,8 @@ void StepsInFlight::run_micro_batches(InFlightStep& in_flight, const Batch& batc
   }
 }
 
-/// Waits for any earlier step, then for the step in output slot `slot`. `next_step`: number of the
-/// step that the caller is about to run; 0: none. Determines the wording of error messages.
+/// Waits for an earlier step in flight, if any, then for the step in output slot `slot`.
+/// `next_step`: number of the step that the caller is about to run, for error messages; 0: none.
 void StepsInFlight::finish(size_t slot, uint64_t next_step) {
   InFlightStep& in_flight = in_flight_[slot];
   if (!in_flight.pending) return;
@@ -234,8 +234,8 @@ UserError StepsInFlight::make_rejection_error(const InFlightStep& in_flight, siz
                                   .find_sample = steps_.options().find_sample});
 }
 
-/// Records `why` as the error of step `failed` and, if a later step is in flight, `why_later` as
-/// the error of that step. Neither step has updated the variables.
+/// Records `why` as the error of step `failed`. If a later step is in flight, waits for the later
+/// step and records `why_later` as its error. Neither step has updated the variables.
 void StepsInFlight::record_failure(InFlightStep& failed, const std::exception_ptr& why,
                                    const std::exception_ptr& why_later) {
   failed.failure = why;
@@ -248,11 +248,11 @@ void StepsInFlight::record_failure(InFlightStep& failed, const std::exception_pt
   try {
     later.step->runs().front().compiled->executable->finish(slot);
   } catch (const DeviceError&) {
-    return;  // ignore this error: `why` came first
+    return;  // ignored: `why` is the earlier error
   }
 }
 
-void StepsInFlight::finish_both(uint64_t next_step) {
+void StepsInFlight::finish_both_slots(uint64_t next_step) {
   finish(0, next_step);
   finish(1, next_step);
 }

@@ -27,11 +27,11 @@ class StepsInFlight {
   /// Runs a prepared step on feeds that check_feeds() accepted, possibly asynchronously. Throws
   /// UserError if a kernel rejects the data.
   OutputViews run(PreparedStep& step, const Batch& batch);
-  /// Runs a prepared step without feeds and outputs, synchronously. The next step uses the output
-  /// slot that it would have used anyway, so outputs stay valid as long.
+  /// Runs a prepared step without feeds and outputs, synchronously. The next step reuses the output
+  /// slot of this step, so that the outputs in the other slot stay valid.
   void run_without_outputs(PreparedStep& step);
   /// Waits for all steps in flight. Throws the error of a failed step.
-  void wait_until_complete() { finish_both(0); }
+  void wait_until_complete() { finish_both_slots(0); }
   /// Waits for all eval and predict steps in flight. Must precede a training step. Otherwise a
   /// rejected inference step could set the rejection flag of this rank alone, and only this rank
   /// would skip the update.
@@ -47,7 +47,7 @@ class StepsInFlight {
   /// Waits for step `step_number` and returns the address of its StepReport.
   std::byte* step_report(size_t slot, uint64_t step_number);
 
-  /// Makes the next step write its batch position to the device again.
+  /// Marks the batch position on the device as unknown, so that the next step writes it.
   void invalidate_batch_position() { written_position_ = {}; }
 
   /// Callback that is called before and after each kernel of a rerun. Arguments: index of the
@@ -57,8 +57,8 @@ class StepsInFlight {
   /// kernel. Discards the outputs of the step.
   void rerun_observed(const PreparedStep& step, size_t last_micro_batch, const Batch& batch,
                       const RerunObserver& observer);
-  /// Must be called after a rejected or failed step: waits for all steps in flight, and lets the
-  /// next step change variables.
+  /// Must be called after a rejected or failed step. Waits for all steps in flight and clears the
+  /// rejection flag, so that later steps can update variables.
   void clear_rejection() { clear_rejection(0); }
 
  private:
@@ -74,11 +74,11 @@ class StepsInFlight {
     PreparedStep* step = nullptr;
     uint64_t number = 0;  ///< step number, from 1; 0: no step has used the slot
     Slots slots;
-    bool pending = false;        ///< whether finish() must still be called
-    std::exception_ptr failure;  ///< why the step was not applied; null if it was applied
+    bool pending = false;        ///< started asynchronously, and not finished yet
+    std::exception_ptr failure;  ///< the error of the step; null if there was none
   };
-  /// Position of a micro-batch in the global batch: index of its first sample, and weight of its
-  /// loss. These are the values on the device; nullopt if unknown.
+  /// The last values written to the device: index of a micro-batch's first sample in the global
+  /// batch, and weight of the micro-batch's loss. nullopt: unknown.
   struct BatchPosition {
     std::optional<int64_t> first;
     std::optional<double> weight;
@@ -96,7 +96,7 @@ class StepsInFlight {
   void clear_rejection(uint64_t next_step);
   bool is_synchronous(const PreparedStep& step) const;
   void finish(size_t slot, uint64_t next_step);
-  void finish_both(uint64_t next_step);
+  void finish_both_slots(uint64_t next_step);
   InFlightStep& completed_step(size_t slot, uint64_t step_number);
   void run_micro_batches(InFlightStep& in_flight, const Batch& batch, StepTimes* times,
                          std::optional<UserError>& rejection);
@@ -109,7 +109,7 @@ class StepsInFlight {
   std::array<FeedSlotContent, 2> feed_slot_contents_;
   std::array<InFlightStep, 2> in_flight_;  ///< indexed by output slot
   uint64_t steps_started_ = 0;
-  /// Whether the last step was rejected or failed. clear_rejection() must then precede the next
+  /// Whether the last step was rejected or failed, so that clear_rejection() must precede the next
   /// step.
   bool rejection_pending_ = false;
   Slots slots_;                 ///< slots that the next step will use

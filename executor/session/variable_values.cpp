@@ -15,12 +15,12 @@ void VariableValues::set_value(const std::string& name, const Tensor& value) {
     deferred_values_.insert_or_assign(name, value);
   } else {
     initialise();
-    assign(steps_.variables().named(name), value);
+    assign(steps_.variables().at(name), value);
   }
 }
 
-/// With several ranks, ignores values that were set before the first step. Possibly only rank 0 has
-/// loaded such values, but all ranks must compile the same startup step.
+/// With several ranks, ignores values that were set before the first step. Rank 0 alone may have
+/// them, but all ranks must compile the same startup step.
 bool VariableValues::has_value(const std::string& name) const {
   return initialised_names_.contains(name) ||
          (deferred_values_.contains(name) && !steps_.options().passes.uses_collectives());
@@ -54,7 +54,7 @@ void VariableValues::initialise() {
     }
     while (!deferred_values_.empty()) {
       const auto& [name, value] = *deferred_values_.begin();
-      assign(steps_.variables().named(name), value);
+      assign(steps_.variables().at(name), value);
       initialised_names_.insert(name);
       deferred_values_.erase(deferred_values_.begin());
     }
@@ -70,7 +70,7 @@ void VariableValues::assign_array(const std::string& name) {
   const ir::Op* declared = steps_.recorded_program().main().find("param", name);
   if (declared == nullptr) return;
   if (const auto values = initial_values(declared->results[0].type, declared->attrs)) {
-    assign(steps_.variables().named(name), *values);
+    assign(steps_.variables().at(name), *values);
   }
 }
 
@@ -159,7 +159,7 @@ void VariableValues::save_control_variables(ControlValues& to) {
 }
 
 void VariableValues::restore_control_variables(const ControlValues& controls) {
-  for (const auto& [name, value] : controls) assign(steps_.variables().named(name), value);
+  for (const auto& [name, value] : controls) assign(steps_.variables().at(name), value);
 }
 
 }  // namespace fluid

@@ -45,7 +45,8 @@ class VariableValues {
   /// Called before each predict step. Recomputes the precomputed weights if a variable may have
   /// changed.
   void prepare_for_predict();
-  /// Called before each step that writes variables.
+  /// Must be called before each step that writes variables, so that the precomputed weights are
+  /// recomputed.
   void mark_variables_changed() { precomputed_weights_are_stale_ = true; }
   /// Assigns the values of initialiser "array", which the startup step cannot compute.
   void assign_array(const std::string& name);

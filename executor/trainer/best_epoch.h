@@ -19,8 +19,8 @@ void check_scalar_output(const Program& program, const std::string& name,
 class BestEpoch {
  public:
   /// `loss`: name of the output that training minimizes; empty if the loss is not an output. Throws
-  /// UserError if best, patience or save_best is set but there is no validation data. Also throws
-  /// if `best` names no scalar output.
+  /// UserError if FitOptions::best, patience or save_best is set without validation data. Also
+  /// throws if FitOptions::best names no scalar output.
   BestEpoch(const FitOptions& options, const Program& program, const std::string& loss);
 
   /// Records the scalar outputs on the validation data after epoch `epoch`. Returns whether the

@@ -5,7 +5,7 @@
 
 namespace fluid {
 
-/// Makes `callback` call its present target, if any, and then `next`.
+/// Appends `next` to `callback`: the new callback calls the old target, if any, and then `next`.
 template <class... Args, class F>
 void append_callback(std::function<void(Args...)>& callback, F next) {
   if (!callback) {

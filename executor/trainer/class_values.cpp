@@ -16,34 +16,35 @@ std::optional<int64_t> ignored_class(const ir::Op& op) {
   return ignored.empty() ? std::nullopt : std::optional(ignored.front());
 }
 
-/// Predicted class of each element of a binary output: 1 where `x` is above `threshold`, else 0.
+/// Class of each element of `x`: 1 if the element is above `threshold`, else 0.
 Value binary_class(Value x, double threshold) {
   return cast(greater(x, scalar_like(x, threshold)), i64);
 }
 
-bool scores_classes(const ir::Op& op) {
+bool is_multiclass_loss(const ir::Op& op) {
   return op.name == "softmax_cross_entropy" || op.name == "nll_loss";
 }
 
-int64_t scored_classes(const ir::Op& op) {
+int64_t num_classes(const ir::Op& op) {
   const Shape& shape = op.operands[0].shape();
   const auto axis = op.attrs.get<int64_t>("axis");
   const auto rank = static_cast<int64_t>(shape.size());
   return shape[static_cast<size_t>(axis < 0 ? axis + rank : axis)].size;
 }
 
-/// The feed that holds the labels of a loss op; empty if they are computed or not integers.
+/// Name of the feed that holds the labels of a loss op; empty if the labels are computed or not
+/// integers.
 std::string label_feed(const ir::Op& op) {
   const ir::Op& target = *op.operands[1].op();
   return has_index_labels(op) && target.name == "data" ? target.symbol : "";
 }
 
-ClassValues of_scores(const ir::Op& op) {
+ClassValues multiclass_values(const ir::Op& op) {
   const Value scores = op.operands[0], target = op.operands[1];
   const auto axis = op.attrs.get<int64_t>("axis");
   return {.label = has_index_labels(op) ? target : argmax(target, {.axis = axis}),
           .prediction = argmax(scores, {.axis = axis}),
-          .classes = scored_classes(op),
+          .classes = num_classes(op),
           .ignored_class = has_index_labels(op) ? ignored_class(op) : std::nullopt,
           .label_feed = label_feed(op)};
 }
@@ -52,9 +53,9 @@ ClassValues of_scores(const ir::Op& op) {
 
 std::optional<ClassValues> class_values(ir::Graph& graph, const std::set<const ir::Op*>& ops) {
   for (const auto& owned : graph.ops) {
-    const ir::Op& op = *owned;  // stays valid when recording adds ops
+    const ir::Op& op = *owned;  // stays valid when ops are recorded below
     if (!ops.contains(&op)) continue;
-    if (scores_classes(op)) return of_scores(op);
+    if (is_multiclass_loss(op)) return multiclass_values(op);
     const bool has_logits = op.name == "binary_cross_entropy_with_logits";
     if (has_logits || op.name == "binary_cross_entropy") {
       return ClassValues{.label = binary_class(op.operands[1], 0.5),
@@ -68,9 +69,9 @@ std::optional<ClassValues> class_values(ir::Graph& graph, const std::set<const i
 std::vector<std::string> class_names(const ir::Graph& graph, const ColumnTable* table) {
   if (table == nullptr) return {};
   for (const auto& op : graph.ops) {
-    if (!scores_classes(*op)) continue;
+    if (!is_multiclass_loss(*op)) continue;
     std::vector<std::string> names = table->classes_of_feed(label_feed(*op));
-    const int64_t classes = scored_classes(*op);
+    const int64_t classes = num_classes(*op);
     if (names.empty() || std::ssize(names) > classes) continue;
     for (auto i = std::ssize(names); i < classes; ++i) names.push_back(std::to_string(i));
     return names;

@@ -15,7 +15,8 @@ struct ClassValues {
   Value label, prediction;  ///< class indices, both of the same shape [N, ...]
   int64_t classes = 0;
   std::optional<int64_t> ignored_class = {};  ///< label that the loss ignores; nullopt: none
-  /// Name of the feed that holds the labels; empty: computed from feeds.
+  /// Name of the feed that holds the labels; empty for labels that are computed, not integers, or
+  /// binary.
   std::string label_feed = {};
 };
 

@@ -40,8 +40,9 @@ Value terms_of(ir::Graph& graph, const ir::Op& op) {
   return has_rows(terms) ? terms : Value();
 }
 
-/// Returns the terms of `loss`, one row per sample: the terms of the first op in program order that
-/// averages or sums over samples and that `loss` depends on. Returns null if there is no such op.
+/// Returns the per-sample terms of `loss`: `loss` itself if it has one row per sample. Otherwise
+/// the terms of the first op that averages or sums over samples and on which `loss` depends. Null
+/// if there is no such op.
 Value loss_terms(ir::Graph& graph, Value loss) {
   if (has_rows(loss)) return loss;
   const std::set<const ir::Op*> needed = ancestors({loss});
@@ -62,7 +63,7 @@ Value row_means(Value v) {
   return axes.empty() ? v : mean(v, {.axes = axes});
 }
 
-/// Whether `a` is a larger loss than `b`.
+/// Whether the loss of `a` is larger than the loss of `b`. NaN is the largest loss.
 bool is_worse(const SampleLoss& a, const SampleLoss& b) {
   if (std::isnan(a.loss) || std::isnan(b.loss)) return std::isnan(a.loss) && !std::isnan(b.loss);
   return a.loss > b.loss;
@@ -112,7 +113,7 @@ void EvaluationReport::add(const Reader& data, const Batch& batch, const OutputV
         std::ssize(worst_) < options_.worst || (!worst_.empty() && is_worse(sample, worst_.back()));
     if (!is_kept) continue;
     const int64_t index = indices[static_cast<size_t>(i)];
-    sample.row = source.row(index);
+    sample.row = source.source_index(index);
     sample.location = source.location(index);
     if (one_class) {
       sample.label = static_cast<int64_t>(outputs[kLabel].at(i));

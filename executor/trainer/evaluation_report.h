@@ -13,7 +13,7 @@ namespace fluid {
 
 /// A sample and its loss.
 struct SampleLoss {
-  int64_t row = 0;       ///< SampleData::row()
+  int64_t row = 0;       ///< SampleData::source_index()
   std::string location;  ///< SampleData::location(), such as "'cats/1.jpg'"
   double loss = 0;
   /// Classes of the label and of the prediction; absent if a sample has several labels.
@@ -47,9 +47,8 @@ struct ReportOptions {
 /// label is the class with the largest probability.
 class EvaluationReport {
  public:
-  /// Records outputs with a row for each sample in `program`, named "report.loss",
-  /// "report.label" and "report.prediction". Throws UserError if the loss is not a mean or sum over
-  /// samples.
+  /// Adds per-sample outputs to `program`, named "report.loss", "report.label" and
+  /// "report.prediction". Throws UserError if the loss is not a mean or sum over samples.
   explicit EvaluationReport(Program& program, const ReportOptions& options = {});
 
   /// Adds the samples of the batch that `data` returned last.
@@ -77,7 +76,7 @@ class EvaluationReport {
 
   ReportOptions options_;
   int64_t classes_ = 0;
-  std::string label_column_;  ///< feed of the labels; empty: computed from feeds
+  std::string label_column_;  ///< name of the label feed; see ClassValues::label_feed
   std::vector<std::string> class_names_;
   std::vector<int64_t> confusion_;
   std::vector<SampleLoss> worst_;

@@ -37,8 +37,8 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
       best_(options, program, cycle_.loss()),
       saves_(paths_on_rank_0(options, world_), options.averages,
              [this](const std::string& text) { send_notice(text); }) {
-  if (train.options().bad_records == BadRecords::leave_out) {
-    throw UserError("BadRecords::leave_out changes the sizes of the batches: train with skip");
+  if (train.options().bad_records == BadRecords::drop) {
+    throw UserError("BadRecords::drop changes the sizes of the batches: train with skip");
   }
   const bool first = progress_.steps == 0 && progress_.epochs == 0;
   if (first) {
@@ -47,7 +47,7 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
   }
   prepare_steps();
   if (first) restore_checkpoint();
-  keep_column_table();
+  update_column_table();
   if (progress_.best_criterion == best_.criterion()) best_.set_best(progress_.best);
   last_read_step_ = progress_.steps;
   const auto& amp = executor_.amp();
@@ -70,8 +70,8 @@ void FitLoop::restore_progress() {
   }
 }
 
-/// Compiles the steps for all batch sizes of the readers, so that nothing is compiled during
-/// training, except the step for the last batch of a stream.
+/// Compiles the steps for all batch sizes of the readers before training. Only the step for the
+/// last batch of a stream is compiled later.
 void FitLoop::prepare_steps() {
   train_.seek(progress_.position);
   BatchSizes sizes{.train = train_.batch_sizes(),
@@ -86,7 +86,7 @@ void FitLoop::prepare_steps() {
 
 /// Compiles the step for the last batch of a stream.
 void FitLoop::prepare_last_batch(const Batch& batch) {
-  if (!is_unprepared(train_, batch)) return;
+  if (!has_unprepared_size(train_, batch)) return;
   read_outputs();  // before prepare(), which may move the output buffers
   executor_.prepare({.train = {batch.size}, .lengths = executor_.lengths_of(batch)});
 }
@@ -99,9 +99,9 @@ void FitLoop::restore_checkpoint() {
   }
 }
 
-/// Sets the executor's column table to that of the training data, so that saves and checkpoints
-/// contain it. Notifies the user if it differs from the table of the resumed checkpoint.
-void FitLoop::keep_column_table() {
+/// Gives the executor the column table of the training data, so that saves and checkpoints contain
+/// the table. Notifies the user if the table of the resumed checkpoint differs.
+void FitLoop::update_column_table() {
   const ColumnTablePtr table = train_.source().table();
   if (table == nullptr) return;
   const ColumnTablePtr before = executor_.column_table();
@@ -111,8 +111,8 @@ void FitLoop::keep_column_table() {
   executor_.set_column_table(table);
 }
 
-/// Throws UserError if options differ between ranks. Such ranks would wait for each other in
-/// different collectives.
+/// Throws UserError if options differ between ranks. With different options, ranks would wait in
+/// different collectives and time out.
 void FitLoop::check_equal_options() {
   std::map<std::string, std::string> values = {
       {"epochs", std::to_string(options_.epochs)},
@@ -125,7 +125,7 @@ void FitLoop::check_equal_options() {
   group_.check_equal("number of samples", std::to_string(train_.samples().value_or(-1)));
   group_.check_equal("set of training options", values);
   const ColumnTablePtr table = train_.source().table();
-  group_.check_equal("table of columns", table == nullptr ? "" : table->text());
+  group_.check_equal("table of columns", table == nullptr ? "" : table->to_json());
 }
 
 History FitLoop::run() {
@@ -152,7 +152,8 @@ void FitLoop::run_epochs() {
          !best_.patience_exhausted(progress_.epochs)) {
     EpochEvent epoch = run_epoch(progress_.epochs + 1);
     if (options_.on_epoch) options_.on_epoch(epoch);
-    handle_requests();  // from signals during validation, or from Trainer::stop() in on_epoch
+    // A signal may have arrived during validation, and on_epoch may have called Trainer::stop().
+    handle_requests();
     if (epoch.complete) {
       for (const std::string& text : plateaus_.update(epoch, executor_)) send_notice(text);
       finish_epoch(epoch);
@@ -186,8 +187,9 @@ EpochEvent FitLoop::run_epoch(int64_t number) {
   return epoch;
 }
 
-/// Returns next(). If `next` throws UserError, reads the outputs of the pending step before
-/// rethrowing, so that callbacks get these outputs before the error ends training.
+/// Calls `next` and returns its result. If `next` throws UserError, reads the outputs of the
+/// pending step before rethrowing, so that callbacks get these outputs before the error ends
+/// training.
 template <class Next>
 auto FitLoop::read_outputs_on_error(Next next) {
   try {
@@ -206,7 +208,7 @@ void FitLoop::run_steps(int64_t epoch) {
     prepare_last_batch(*batch);
     if (options_.on_batch) options_.on_batch(progress_.steps + 1, *batch);
     if (!pending_step_) step_timer_ = Stopwatch();
-    const size_t recipe = cycle_.index_of_step(progress_.steps);
+    const size_t recipe = cycle_.recipe_index(progress_.steps);
     const OutputViews outputs =
         read_outputs_on_error([&] { return executor_.run(cycle_.recipes()[recipe].name, *batch); });
     SignalHandlers::set_training_started();
@@ -294,7 +296,7 @@ void FitLoop::save_checkpoint(bool is_best) {
 }
 
 void FitLoop::finish_training() {
-  // If no step ran, a stop signal would otherwise end the process during the saves below.
+  // Needed if no step ran: otherwise a stop signal would end the process during the saves below.
   SignalHandlers::set_training_started();
   if (checkpointing_.enabled()) save_checkpoint();
   if (is_rank_0()) {

@@ -60,7 +60,7 @@ class FitLoop {
   void prepare_steps();
   void prepare_last_batch(const Batch& batch);
   void restore_checkpoint();
-  void keep_column_table();
+  void update_column_table();
   void check_equal_options();
   void run_epochs();
   EpochEvent run_epoch(int64_t epoch);
@@ -104,8 +104,8 @@ class FitLoop {
   ParameterSaver saves_;
   std::vector<DivergenceCheck> divergence_;  ///< one for each recipe of the cycle
   std::optional<PendingStep> pending_step_;
-  /// Restarted whenever the outputs of a step are read, and whenever a step starts while no step is
-  /// pending.
+  /// Measures StepEvent::ms. Restarted when the outputs of a step have been read, and when a step
+  /// starts while no step is pending.
   Stopwatch step_timer_;
   int64_t last_read_step_ = 0;  ///< number of the last step whose outputs were read
   bool stopping_ = false;       ///< whether a rank received a stop signal or called Trainer::stop()

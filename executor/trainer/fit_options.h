@@ -65,9 +65,9 @@ struct RecipeSteps {
 /// Options of Trainer::fit(). All ranks must pass equal options.
 struct FitOptions {
   /// For a program of several recipes: the cycle of steps that training repeats, such as
-  /// {{"discriminator", 2}, {"generator", 1}}. Each step takes the next batch, so an epoch is one
-  /// pass over the data by the steps of all recipes together. A cycle may span two epochs. Empty:
-  /// the only recipe of the program.
+  /// {{"discriminator", 2}, {"generator", 1}}. Each step takes the next batch, so the recipes share
+  /// one pass over the data per epoch. A cycle may span two epochs. Empty: the only recipe of the
+  /// program.
   std::vector<RecipeSteps> recipes = {};
   int64_t epochs = 1;  ///< total number of epochs, including those before a resume
   /// Maximum total number of training steps, including those before a resume; 0: no limit.

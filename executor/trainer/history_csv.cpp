@@ -28,7 +28,7 @@ std::string value_of(const Row& row, const std::string& column) {
 
 /// The rows of a file that HistoryCsv wrote.
 std::vector<Row> read_rows(const std::string& path) {
-  const std::string text = read_maybe_gz(path);
+  const std::string text = read_gz_or_plain(path);
   CsvParser parser(text, path);
   if (!parser.next()) return {};
   const std::vector<std::string> columns(parser.fields().begin(), parser.fields().end());

@@ -15,7 +15,7 @@ std::vector<int64_t> inference_batch_sizes(const Reader& data) {
 }
 
 std::vector<int64_t> lengths_of(const Executor& executor, const SampleData& data) {
-  return executor.lengths_of(data.types());
+  return executor.lengths_of(data.sample_types());
 }
 
 std::vector<std::string> per_sample_outputs(const Program& program) {
@@ -41,8 +41,8 @@ const Batch* next_batch(Reader& data, ProcessGroup& group) {
   return batch;
 }
 
-bool is_unprepared(const Reader& data, const Batch& batch) {
-  if (data.samples() && data.options().bad_records != BadRecords::leave_out) return false;
+bool has_unprepared_size(const Reader& data, const Batch& batch) {
+  if (data.samples() && data.options().bad_records != BadRecords::drop) return false;
   const std::vector<int64_t> sizes = data.batch_sizes();
   return std::ranges::find(sizes, batch.size) == sizes.end();
 }
@@ -63,7 +63,7 @@ NamedScalars evaluate(Executor& executor, Reader& data, const Program& program,
   RunningMeans means(program.ir());
   while (const Batch* batch = next_batch(data, executor.process_group())) {
     if (batch->size == 0) continue;
-    if (is_unprepared(data, *batch)) {
+    if (has_unprepared_size(data, *batch)) {
       means.flush();
       executor.prepare({.eval = {batch->size}, .lengths = executor.lengths_of(*batch)});
     }
@@ -80,7 +80,7 @@ void predict(Executor& executor, Reader& data,
              const std::function<bool(const Batch&, const OutputViews&)>& on_batch) {
   for (const Batch& batch : data) {
     if (batch.size == 0) continue;
-    if (is_unprepared(data, batch)) {
+    if (has_unprepared_size(data, batch)) {
       executor.prepare({.predict = {batch.size},
                         .predict_feeds = column_names(data.source()),
                         .lengths = executor.lengths_of(batch)});

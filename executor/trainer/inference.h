@@ -19,14 +19,13 @@ std::vector<std::string> per_sample_outputs(const Program& program);
 /// Returns the column names of `data`, which are the feeds of predict().
 std::vector<std::string> column_names(const SampleData& data);
 
-/// Collective for a stream. Returns the next batch of `data`; null at the end of an epoch. Throws
-/// UserError if the ranks of a stream get different numbers of samples.
+/// Returns the next batch of `data`; null at the end of an epoch. Collective if `data` is a stream:
+/// throws UserError if the global batches of the ranks differ in size.
 const Batch* next_batch(Reader& data, ProcessGroup& group);
 
-/// Whether `batch` has another size than Reader::batch_sizes() says: the last batch of a stream, or
-/// a batch that leaves out bad records. No step was prepared for it, because its size was unknown.
-/// Preparing one invalidates the outputs of the step before.
-bool is_unprepared(const Reader& data, const Batch& batch);
+/// Whether the size of `batch` is not in Reader::batch_sizes(), so that no step is prepared for the
+/// batch. This happens for the last batch of a stream, and for a batch that leaves out bad records.
+bool has_unprepared_size(const Reader& data, const Batch& batch);
 
 /// Returns the batch sizes of `data` for which to prepare eval and predict steps. Omits size 0,
 /// which occurs when this rank's shard of the last batch is empty. The step for the last batch of a
@@ -42,9 +41,9 @@ std::vector<int64_t> lengths_of(const Executor& executor, const SampleData& data
 SampleFinder make_sample_finder(std::vector<const Reader*> readers);
 
 /// Collective. Returns the mean of each scalar output over the remaining batches of the current
-/// epoch of `data`, in inference mode. All ranks use the running statistics of rank 0, because rank
-/// 0 saves its running statistics. `program`: the program of the executor. Passes each batch of
-/// this rank and its outputs to `on_batch`, if set.
+/// epoch of `data`, in inference mode. All ranks use rank 0's running statistics, as saved files
+/// do. `program`: the program of the executor. Passes each batch of this rank and its outputs to
+/// `on_batch`, if set.
 NamedScalars evaluate(Executor& executor, Reader& data, const Program& program,
                       const BatchObserver& on_batch = nullptr);
 

@@ -46,7 +46,7 @@ std::string required_loss_output(const Program& program) {
   return cycle.loss();
 }
 
-/// A copy that stays valid while the executor runs.
+/// Copies the values out of the executor's memory, so that they stay valid while the executor runs.
 Snapshot copied(Snapshot snapshot) {
   for (SnapshotVariable& v : snapshot.variables) v.value = v.value.copy();
   return snapshot;
@@ -62,7 +62,7 @@ void run_steps(Executor& executor, Reader& data, const LearningRateRange& settin
     while (const Batch* batch = next_batch(data, executor.process_group())) {
       const double part = static_cast<double>(step) / static_cast<double>(settings.steps - 1);
       const double rate = settings.first * std::exp(factor * part);
-      if (is_unprepared(data, *batch)) {
+      if (has_unprepared_size(data, *batch)) {
         executor.prepare({.train = {batch->size}, .lengths = executor.lengths_of(*batch)});
       }
       executor.set_learning_rate(rate);
@@ -96,7 +96,7 @@ LearningRateCurve find_learning_rate(Executor& executor, const Program& program,
   check_settings(settings);
   const std::string loss = required_loss_output(program);
   executor.prepare(
-      {.train = data.batch_sizes(), .lengths = executor.lengths_of(data.source().types())});
+      {.train = data.batch_sizes(), .lengths = executor.lengths_of(data.source().sample_types())});
   const bool is_rank_0 = executor.process_group().world().rank == 0;
   Snapshot before = copied(executor.snapshot());
   LearningRateCurve curve;

@@ -15,7 +15,8 @@ struct LearningRateRange {
   double first = 1e-7, last = 10;  ///< learning rates of the first and of the last step; > 0
   int64_t steps = 100;             ///< training steps; at least 10
   double smoothing = 0.9;          ///< weight of earlier losses in the smoothed loss, in [0, 1)
-  /// Stops when the smoothed loss is larger than this factor times its minimum, or not finite.
+  /// Stops when the smoothed loss is not finite, or larger than this factor times the minimum so
+  /// far.
   double divergence = 4;
 };
 

@@ -61,7 +61,7 @@ std::string ParameterSaver::best_save_message() const {
 
 void ParameterSaver::throw_if_failed(Executor& executor) const {
   std::vector<std::string> faults;
-  // If Paths::save is set, save() has just searched the final parameters for non-finite values.
+  // If Paths::save is set, save() has already searched the final parameters for non-finite values.
   const bool saved = !paths_.save.empty() && nonfinite_;
   const auto names = saved ? *nonfinite_ : executor.nonfinite_parameters();
   if (!names.empty()) {

@@ -18,7 +18,7 @@ class ParameterSaver {
     std::string save;  ///< file for the final parameters; empty: none
     std::string best;  ///< file for the parameters of the best epoch; empty: none
   };
-  /// With `averages`, saves write the averages of the parameters.
+  /// `averages`: whether to write the averages of the parameters (FitOptions::averages).
   ParameterSaver(Paths paths, bool averages, std::function<void(const std::string&)> notice);
 
   /// Writes the parameters to Paths::save, or to Paths::save + ".nonfinite" if some are not finite.

@@ -13,12 +13,13 @@ namespace fluid {
 /// Adjusts the learning rates of the recipes with schedule Plateau after each epoch.
 class PlateauSchedules {
  public:
-  /// Throws UserError if a recipe monitors a metric that is no scalar output of `program`, and if
-  /// `validates` is false and no recipe of `cycle` computes the metric.
+  /// `validates`: whether the schedules monitor the validation data, not the training data. Throws
+  /// UserError if a recipe monitors a metric that is not a scalar output of `program`. Also throws
+  /// if `validates` is false and no recipe of `cycle` computes the metric.
   PlateauSchedules(const Program& program, const RecipeCycle& cycle, bool validates);
 
   /// Passes the metrics of `epoch` to `executor`. Returns a message for each learning rate that
-  /// falls. A metric that no step of the epoch computed changes nothing.
+  /// falls. Skips a metric that no step of the epoch computed.
   std::vector<std::string> update(const EpochEvent& epoch, Executor& executor) const;
 
  private:

@@ -27,7 +27,7 @@ RecipeCycle::RecipeCycle(const Program& program, const std::vector<RecipeSteps>&
   const ir::Graph& graph = program.ir().main();
   const std::vector<std::string> names = recipe_names(graph);
   if (names.empty()) {
-    check_not_compiled(program.ir());
+    check_is_recorded(program.ir());
     throw UserError("program '" + program.ir().name + "' cannot be trained: it minimizes nothing");
   }
   check_recipes(graph);
@@ -50,7 +50,7 @@ RecipeCycle::RecipeCycle(const Program& program, const std::vector<RecipeSteps>&
   for (const FitRecipe& recipe : recipes_) length_ += recipe.steps;
 }
 
-size_t RecipeCycle::index_of_step(int64_t step) const {
+size_t RecipeCycle::recipe_index(int64_t step) const {
   int64_t position = step % length_;
   size_t index = 0;
   while (position >= recipes_[index].steps) position -= recipes_[index++].steps;

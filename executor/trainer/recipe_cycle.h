@@ -21,15 +21,15 @@ struct FitRecipe {
 /// The cycle of steps that training repeats.
 class RecipeCycle {
  public:
-  /// Throws UserError if `program` has no recipe, if it has several but `steps` is empty, if
-  /// `steps` names an unknown recipe or a recipe twice, and if a number of steps is less than 1.
+  /// Throws UserError if `program` has no recipe, or has several and `steps` is empty. Also throws
+  /// for an unknown or repeated recipe in `steps`, and for a number of steps below 1.
   RecipeCycle(const Program& program, const std::vector<RecipeSteps>& steps);
 
   const std::vector<FitRecipe>& recipes() const { return recipes_; }
   int64_t length() const { return length_; }  ///< number of steps of a cycle
   /// Returns the index in recipes() of the recipe that step `step` trains. Steps are counted from 0
   /// over all epochs.
-  size_t index_of_step(int64_t step) const;
+  size_t recipe_index(int64_t step) const;
   /// Number of steps of recipe recipes()[index] among the first `steps` steps.
   int64_t steps_of(size_t index, int64_t steps) const;
   /// Name of the output that training minimizes; empty if the loss is not an output, or with

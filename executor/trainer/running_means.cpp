@@ -24,7 +24,8 @@ const ir::Op* metric_op(const ir::Program& program, const std::string& name) {
   return nullptr;
 }
 
-/// Whether output `name` has a row for each sample: it is no scalar, also of a batch of one sample.
+/// Whether output `name` has one row per sample. Such an output is not a scalar, even in a batch of
+/// one sample.
 bool is_per_sample(const ir::Program& program, const std::string& name) {
   return std::ranges::any_of(program.main().outputs, [&](const ir::Output& o) {
     return o.name == name && !is_metric(o.value) && o.value.shape().has_batch();
@@ -33,7 +34,7 @@ bool is_per_sample(const ir::Program& program, const std::string& name) {
 
 bool has_rows(const ir::Op* metric) { return metric && metric->results[0].type.shape.has_batch(); }
 
-/// Returns the elements of all ranks, in the order of the ranks.
+/// Collective. Concatenates the elements of all ranks, in rank order.
 std::vector<double> concat_over_ranks(ProcessGroup& group, const std::vector<double>& own) {
   const auto [rank, size] = std::pair(group.world().rank, group.world().size);
   std::vector<double> counts(static_cast<size_t>(size));
@@ -57,7 +58,7 @@ std::vector<double>& RunningMeans::statistics_of(const std::string& output) {
 
 void RunningMeans::add(const OutputViews& outputs, int64_t samples) {
   outputs.for_each_scalar([&](const OutputView& o) {
-    if (o.name.starts_with(kShownPrefix) || is_per_sample(*program_, o.name)) return;
+    if (o.name.starts_with(kDumpPrefix) || is_per_sample(*program_, o.name)) return;
     std::vector<double>& total = statistics_of(o.name);
     const auto weight = static_cast<double>(samples);
     std::vector<double> mean;
@@ -90,11 +91,11 @@ void RunningMeans::all_reduce(ProcessGroup& group) {
     if (has_rows(metric)) {
       own = concat_over_ranks(group, own);
     } else {
-      // A rank without samples has no statistics.
+      // A rank without samples has no statistics: it contributes zeros.
       own.resize(metric ? static_cast<size_t>(metric->results[0].type.shape.numel().size) : 2);
       group.all_reduce(own);
     }
-    // An output that no rank has computed has no samples.
+    // Omit an output that no rank has computed: all its statistics are 0.
     if (std::ranges::any_of(own, [](double x) { return x != 0; }))
       all.push_back({o.name, std::move(own)});
   }

@@ -39,8 +39,8 @@ class RunningMeans {
   void clear() { statistics_.clear(); }
   /// Collective. Merges the ranks' statistics, each of which covers the samples of one rank.
   void all_reduce(ProcessGroup& group);
-  /// Collective. Like values(), for the statistics of training steps, which already cover all
-  /// ranks. Only metrics that keep a row per sample, such as roc_auc, need the rows of other ranks.
+  /// Collective. Like values(), but gathers the rows of metrics that keep one row per sample, such
+  /// as roc_auc. For training steps, whose other statistics already cover the samples of all ranks.
   NamedScalars values_with_gathered_rows(ProcessGroup& group) const;
 
   /// Statistics of the outputs, to store in TrainingState::output_statistics.

@@ -84,8 +84,9 @@ void SignalHandlers::set_training_started() { g_training = 1; }
 int SignalHandlers::stop_signal() { return g_stop; }
 
 bool SignalHandlers::consume_save_request() {
+  // An unconditional reset could lose a signal that arrives after the test.
   if (g_save == 0) return false;
-  g_save = 0;  // reset only if set: otherwise a signal after the test above would be lost
+  g_save = 0;
   return true;
 }
 

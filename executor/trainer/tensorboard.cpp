@@ -48,7 +48,7 @@ int64_t time_in_name(const std::string& name) {
 }
 
 /// Returns the path of a new event file. TensorBoard reads the files of a directory in the order of
-/// their names, so the time in the name is later than in all existing names.
+/// their names. The new name therefore contains a later time than all existing names.
 std::string new_file_path(const std::string& directory) {
   auto time = static_cast<int64_t>(unix_seconds());
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
@@ -81,7 +81,7 @@ void check_tensorboard_directory(const std::string& directory) {
   check_writable(directory + "/" + std::string(kFilePrefix));
 }
 
-void TensorBoard::keep_gradients(Program& program) {
+void TensorBoard::retain_gradients(Program& program) {
   if (board_.histograms_every == 0) return;
   const NamePattern pattern(board_.histograms_of);
   gradients_.clear();
@@ -94,7 +94,7 @@ void TensorBoard::keep_gradients(Program& program) {
       gradients_.emplace_back(op->symbol, recipes_that_train(graph, op->symbol));
     }
   }
-  for (const auto& [name, recipes] : gradients_) keep_gradient(program, name, Loc());
+  for (const auto& [name, recipes] : gradients_) retain_gradient(program, name, Loc());
 }
 
 void TensorBoard::attach(FitOptions& options, Executor& executor) {

@@ -21,7 +21,7 @@ void check_tensorboard_directory(const std::string& directory);
 /// Options of TensorBoard.
 struct TensorBoardOptions {
   int64_t histograms_every = 0;     ///< number of steps between histograms; 0: no histograms
-  std::string histograms_of = "*";  ///< NamePattern that selects parameters, or their layers
+  std::string histograms_of = "*";  ///< NamePattern of parameter or layer names
   int64_t images = 0;               ///< number of sample images per epoch; 0: none
 };
 
@@ -40,8 +40,8 @@ struct TensorBoardOptions {
 ///
 /// With TensorBoardOptions::histograms_every, `parameter/NAME` is a histogram of a parameter or of
 /// running statistics. `gradient/NAME` is a histogram of a gradient before clipping, recorded by
-/// keep_gradients(). A skipped update writes no histograms. A step writes only the gradients of its
-/// recipe. On a GPU, the values may be those of the next step, which has already started.
+/// retain_gradients(). A skipped update writes no histograms. A step writes only the gradients of
+/// its recipe. On a GPU, the values may be those of the next step, which has already started.
 ///
 /// With TensorBoardOptions::images, `feed/NAME/I` and `output/NAME/I` are sample I of the first
 /// batch of an epoch, for feeds and outputs of shape [N, channels, height, width]; see image_of().
@@ -55,14 +55,14 @@ class TensorBoard {
       : directory_(std::move(directory)), board_(std::move(options)) {}
 
   /// Makes training steps of `program` keep the gradients that have histograms; see
-  /// keep_gradient(). Leaves out frozen and sparse parameters. Call it on every rank, before the
-  /// Trainer is made.
-  void keep_gradients(Program& program);
+  /// retain_gradient(). Leaves out frozen and sparse parameters. Must be called on every rank,
+  /// before the Trainer is created.
+  void retain_gradients(Program& program);
   /// Extends the callbacks of `options`. The TensorBoard must outlive fit(). Throws UserError if
   /// TensorBoardOptions::histograms_of selects nothing.
   void attach(FitOptions& options, Executor& executor);
 
-  /// Adds text, which TensorBoard renders as Markdown. A call before fit() keeps the text until
+  /// Adds text, which TensorBoard renders as Markdown. Text added before fit() is written when
   /// fit() opens the file.
   void add_text(const std::string& tag, const std::string& text, int64_t step = 0);
   /// Adds the images of a tensor [N, channels, height, width] as TAG/0, TAG/1, ...; see image_of().

@@ -52,7 +52,7 @@ class MessageEncoder {
   std::string bytes_;
 };
 
-// Field numbers of the messages.
+// Field numbers of TensorFlow's protocol buffer messages: Event and its nested messages.
 enum EventField { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7 };
 enum SessionLogField { kStatus = 1 };
 enum SummaryField { kValue = 1 };
@@ -82,7 +82,7 @@ MessageEncoder new_event(double wall_time, int64_t step) {
   return event;
 }
 
-/// An event with one value of a summary.
+/// Returns an event whose summary holds one value.
 std::string summary_event(double wall_time, int64_t step, const MessageEncoder& value) {
   MessageEncoder summary, event = new_event(wall_time, step);
   summary.add_bytes(kValue, value.bytes());

@@ -12,7 +12,7 @@ namespace fluid {
 // The functions return serialized Event messages of TensorFlow (tensorflow/core/util/event.proto).
 // `wall_time` is the time since the Unix epoch.
 
-/// The first event of a file.
+/// The event with the file version, which must be the first event of a file.
 std::string tensorboard_version_event(double wall_time);
 /// The event that starts a run. It makes TensorBoard drop values of step `first_step` and later
 /// from earlier files of the directory.

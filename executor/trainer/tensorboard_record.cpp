@@ -18,7 +18,8 @@ consteval std::array<uint32_t, 256> crc32c_table() {
   return table;
 }
 
-/// TFRecord masks a CRC because the CRC of a string that contains its own CRC is degenerate.
+/// Returns the CRC-32C, masked as in TFRecord files. An unmasked CRC is weak for data that itself
+/// contains CRCs.
 uint32_t masked_crc(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xa282ead8; }
 
 template <class T>

@@ -21,7 +21,7 @@ namespace fluid {
 namespace {
 
 void check_averages(const Program& program, const FitOptions& options) {
-  if (options.averages && !keeps_averages(program.ir().main())) {
+  if (options.averages && !averages_parameters(program.ir().main())) {
     throw UserError("fit(): the recipe keeps no averages: set MinimizeOptions::ema or swa");
   }
 }
@@ -35,7 +35,7 @@ class Trainer::Impl {
       : program(program.ir().clone()),
         checkpointing(checkpoints, options.distributed.world),
         executor(this->program, place, resumed_options(std::move(options))),
-        at{.means = RunningMeans(this->program.ir())} {
+        progress{.means = RunningMeans(this->program.ir())} {
     checkpointing.broadcast_state(executor.process_group());
   }
 
@@ -44,10 +44,10 @@ class Trainer::Impl {
     check_averages(program, options);
     std::optional<SignalHandlers> signals;
     if (options.handle_signals) signals.emplace();
-    if (at.steps > 0) SignalHandlers::set_training_started();
-    at.stop_called = false;
+    if (progress.steps > 0) SignalHandlers::set_training_started();
+    progress.stop_called = false;
     readers = {&train, options.validation};
-    return FitLoop(program, executor, checkpointing, at, train, options, cycle).run();
+    return FitLoop(program, executor, checkpointing, progress, train, options, cycle).run();
   }
 
   Program program;
@@ -55,7 +55,7 @@ class Trainer::Impl {
   /// readers of the current call; ExecutorOptions::find_sample searches their datasets
   std::vector<const Reader*> readers;
   Executor executor;
-  TrainingProgress at;
+  TrainingProgress progress;
 
  private:
   ExecutorOptions resumed_options(ExecutorOptions options) {
@@ -82,7 +82,7 @@ History Trainer::fit(Reader& train, const FitOptions& options) {
   return impl_->fit(train, options);
 }
 
-void Trainer::stop() { impl_->at.stop_called = true; }
+void Trainer::stop() { impl_->progress.stop_called = true; }
 
 NamedScalars Trainer::evaluate(Reader& data, const BatchObserver& on_batch) {
   impl_->readers = {&data};

@@ -44,8 +44,8 @@ Precisions within_margin(const Precisions& candidates, const Cost& cost) {
   return near;
 }
 
-/// Successively smaller sets of precisions. `fit`: the step fits in memory. `fast`: it also has
-/// nearly the minimum time. `small`: it also has nearly the minimum memory.
+/// Sets of precisions, each a subset of the previous set. `fit`: the step fits in memory. `fast`:
+/// the step time is near the minimum. `small`: the memory is near the minimum.
 struct Elimination {
   Precisions fit, fast, small;
 
@@ -80,7 +80,7 @@ StepCost cost_of(const Program& program, Place place, const ExecutorOptions& opt
   step.mode = Mode::eval;
   if (steps.empty()) steps.push_back(&session.prepare(step));
   session.initialise();
-  const Batch batch = trial_batch(program, options.batch);
+  const Batch batch = synthetic_batch(program, options.batch);
   const auto run = [&] {
     for (PreparedStep* each : steps) session.run(*each, batch).wait();
   };

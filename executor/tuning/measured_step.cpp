@@ -67,7 +67,7 @@ class CallClock {
   }
   CallClock(const CallClock&) = delete;
 
-  /// Ends the record of a run that took `ms` milliseconds in total.
+  /// Records the time outside of calls of a completed run. `ms`: total time of the run.
   void end_run(double ms) {
     for (size_t i = 0; i < num_calls_; ++i) ms -= times_[i].back();
     outside_calls_.push_back(ms);
@@ -118,9 +118,9 @@ class TrialStep {
                              .collectives_are_local = true}),
                  settings),
         step_(prepared(settings.passes, options.batch)),
-        input_(trial_batch(program, options.batch)),
+        input_(synthetic_batch(program, options.batch)),
         clock_(step_) {
-    input_.whole = options.batch * options.distributed.world.size;
+    input_.global_batch_size = options.batch * options.distributed.world.size;
   }
 
   void run() {

@@ -13,8 +13,8 @@ namespace fluid {
 CollectiveTraffic traffic_of_collective(const ir::Op& collective);
 
 struct MeasuredStep {
-  /// Calls with their median times. The first entry stands for the time outside of calls, such as
-  /// copying feeds.
+  /// Calls with their median times. The first entry is the time outside of calls, such as copying
+  /// feeds.
   std::vector<TimedCall> calls;
   int64_t runs = 0;  ///< number of timed runs
 };

@@ -27,7 +27,7 @@ struct CollectiveTraffic {
 /// clusters of workstations, 2009).
 double collective_ms(const CollectiveTraffic& traffic, const Link& link);
 
-/// A call of a compiled program, with its measured time.
+/// A kernel call of a step, with its measured time.
 struct TimedCall {
   double ms = 0;  ///< duration on the compute thread
   /// The collective that the call starts, if any.

@@ -23,7 +23,7 @@ Tensor trial_input(const Type& type, int64_t samples) {
 
 }  // namespace
 
-Batch trial_batch(const Program& program, int64_t samples) {
+Batch synthetic_batch(const Program& program, int64_t samples) {
   Batch batch{.size = samples, .columns = {}};
   for (const auto& op : program.ir().main().ops) {
     if (source_kind(*op) != SourceKind::feed) continue;

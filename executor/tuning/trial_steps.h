@@ -11,7 +11,7 @@ namespace fluid {
 
 /// Creates a synthetic batch for the feeds of `program`: floats are noise in [0, 1), integers are
 /// 0.
-Batch trial_batch(const Program& program, int64_t samples);
+Batch synthetic_batch(const Program& program, int64_t samples);
 
 inline constexpr size_t kWarmUpSteps = 2;
 /// Calls `step` kWarmUpSteps times to warm up. Then calls `step` until `budget_ms` ms have passed,

@@ -10,13 +10,13 @@ namespace fl = fluid;
 
 int main(int argc, char** argv) {
   return run_example(argc, argv, [](const ExampleOptions& options) {
-    const BertSize size;
+    const BertConfig config;
     fl::Program net("bert_tiny");
-    const auto text = net.data("text", {fl::kBatch, size.length}, fl::u8);
+    const auto text = net.data("text", {fl::kBatch, config.length}, fl::u8);
     const auto uniform = fl::random_uniform(text, {.type = fl::Type{fl::f32, text.shape(), {}}});
-    const auto masked = fl::less(uniform, fl::scalar_like(uniform, size.mask_rate));
+    const auto masked = fl::less(uniform, fl::scalar_like(uniform, config.mask_rate));
     fl::minimize(
-        record_bert_tiny(net, text, masked, size), fl::AdamW{.lr = 1e-3},
+        record_bert_tiny(net, text, masked, config), fl::AdamW{.lr = 1e-3},
         {.clip = {.global_norm = 1}, .schedule = fl::Cosine{.steps = 20000, .warmup = 500}});
     if (!options.save.empty()) net.save(options.save);
     if (options.data.empty()) return;

@@ -3,7 +3,7 @@
 #include "frontend/fluid.h"
 
 /// Hyperparameters of a multilayer perceptron.
-struct CaliforniaHousingSize {
+struct CaliforniaHousingConfig {
   int64_t layers = 3;
   int64_t width = 64;
 };
@@ -14,7 +14,7 @@ struct CaliforniaHousingSize {
 /// autoregressions", 1997). Both feeds are normalised by mean and standard deviation over all
 /// districts.
 inline fluid::Value record_california_housing(fluid::Program& net,
-                                              const CaliforniaHousingSize& size = {}) {
+                                              const CaliforniaHousingConfig& config = {}) {
   constexpr double kMean = 206856, kDeviation = 115393;
   const auto x = net.data("x", {fluid::kBatch, 8}, fluid::f32,
                           {.mean = {-119.57, 35.632, 28.639, 2635.8, 537.9, 1425.5, 499.5, 3.871},
@@ -22,8 +22,8 @@ inline fluid::Value record_california_housing(fluid::Program& net,
   const auto y =
       net.data("y", {fluid::kBatch, 1}, fluid::f32, {.mean = {kMean}, .std = {kDeviation}});
   fluid::Value h = x;
-  for (int64_t i = 0; i < size.layers; ++i) {
-    h = fluid::linear(h, {.units = size.width, .act = fluid::Act::relu});
+  for (int64_t i = 0; i < config.layers; ++i) {
+    h = fluid::linear(h, {.units = config.width, .act = fluid::Act::relu});
   }
   const auto predicted = fluid::linear(h, {.units = 1});
   const auto loss = fluid::mean(fluid::mse_loss(predicted, y));

@@ -12,6 +12,6 @@ int main(int argc, char** argv) {
                  {.clip = {.global_norm = 1},
                   .schedule = fl::Cosine{.steps = 5000, .end = 1e-4, .warmup = 100}});
   };
-  return text_model::run(argc, argv, "char_gpt", CharGptSize().length, record,
+  return text_model::run(argc, argv, "char_gpt", CharGptConfig().length, record,
                          [](fl::Program& net) { record_char_gpt_decoder(net); });
 }

@@ -1,6 +1,6 @@
 // Data-parallel training of a digit classifier. Runs as a single process, or with `fluidrun launch
 // --nproc 2 -- ddp_mnist --data digits`, torchrun or Slurm. If 96 is a multiple of the number of
-// ranks, the global batch has 96 samples and the losses do not depend on the number of ranks.
+// ranks, the global batch has 96 samples. The losses then do not depend on the number of ranks.
 
 #include "frontend/examples/classifier.h"
 

@@ -7,7 +7,7 @@
 
 /// Hyperparameters of a recommendation model. The defaults are those of Naumov et al. for Criteo's
 /// Kaggle data, except that all tables have equal size.
-struct DlrmSize {
+struct DlrmConfig {
   int64_t numbers = 13;     ///< number of numeric features
   int64_t categories = 26;  ///< number of categorical features
   int64_t rows = 10000;     ///< rows per embedding table; indices are taken modulo `rows`
@@ -41,34 +41,34 @@ inline fluid::Value dlrm_interact(fluid::Value x) {
 
 /// Deep learning recommendation model: Naumov et al., 2019. x: features [N, numbers + categories],
 /// numbers first. Returns the logits [N, 1] of a click.
-inline fluid::Value dlrm(fluid::Value x, const DlrmSize& size) {
+inline fluid::Value dlrm(fluid::Value x, const DlrmConfig& config) {
   const fluid::Values parts =
-      fluid::split(x, {.sizes = {size.numbers, size.categories}, .axis = 1});
-  std::vector<int64_t> widths = size.bottom;
-  widths.push_back(size.width);
+      fluid::split(x, {.sizes = {config.numbers, config.categories}, .axis = 1});
+  std::vector<int64_t> widths = config.bottom;
+  widths.push_back(config.width);
   const auto dense = dlrm_mlp(fluid::log1p(fluid::relu(parts[0])), widths);
   const auto category = fluid::cast(parts[1], fluid::i64);
-  const auto index = fluid::mod(category, fluid::scalar_like(category, double(size.rows)));
-  const double bound = 1 / std::sqrt(static_cast<double>(size.rows));
+  const auto index = fluid::mod(category, fluid::scalar_like(category, double(config.rows)));
+  const double bound = 1 / std::sqrt(static_cast<double>(config.rows));
   fluid::Values vectors = {fluid::unsqueeze(dense, {.axes = {1}})};
-  for (int64_t i = 0; i < size.categories; ++i) {
+  for (int64_t i = 0; i < config.categories; ++i) {
     const auto column = fluid::slice(index, {.starts = {i}, .stops = {i + 1}, .axes = {1}});
-    vectors.push_back(fluid::embedding(column, {.rows = size.rows,
-                                                .units = size.width,
+    vectors.push_back(fluid::embedding(column, {.rows = config.rows,
+                                                .units = config.width,
                                                 .weight_init = fluid::Init::uniform(-bound, bound),
-                                                .sparse = size.sparse}));
+                                                .sparse = config.sparse}));
   }
   const auto pairs = dlrm_interact(fluid::concat(vectors, {.axis = 1}));
-  return fluid::linear(dlrm_mlp(fluid::concat({dense, pairs}, {.axis = 1}), size.top),
+  return fluid::linear(dlrm_mlp(fluid::concat({dense, pairs}, {.axis = 1}), config.top),
                        {.units = 1});
 }
 
 /// Adds the feeds `x` and `y` [N, 1] (1 for a click), and the outputs "loss" and "click" (the
 /// probability of a click). Returns the loss.
-inline fluid::Value record_dlrm(fluid::Program& net, const DlrmSize& size = {}) {
-  const auto x = net.data("x", {fluid::kBatch, size.numbers + size.categories}, fluid::f32);
+inline fluid::Value record_dlrm(fluid::Program& net, const DlrmConfig& config = {}) {
+  const auto x = net.data("x", {fluid::kBatch, config.numbers + config.categories}, fluid::f32);
   const auto y = net.data("y", {fluid::kBatch, 1}, fluid::f32);
-  const auto logits = dlrm(x, size);
+  const auto logits = dlrm(x, config);
   const auto loss = fluid::mean(fluid::binary_cross_entropy_with_logits(logits, y));
   net.output("loss", loss);
   net.output("click", fluid::sigmoid(logits));

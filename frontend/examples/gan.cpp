@@ -13,12 +13,13 @@ int main(int argc, char** argv) {
   return run_example(
       argc, argv,
       [](const ExampleOptions& options) {
-        const GanSize size;
+        const GanConfig config;
         fl::Program net("gan");
         const auto image =
             net.data("image", {fl::kBatch, 1, 28, 28}, fl::f32, {.scale = 1 / 255.f});
-        const fl::Type noise{fl::f32, {fl::kBatch, size.latent}, {}};
-        const auto losses = record_gan(net, image, fl::random_normal(image, {.type = noise}), size);
+        const fl::Type noise{fl::f32, {fl::kBatch, config.latent}, {}};
+        const auto losses =
+            record_gan(net, image, fl::random_normal(image, {.type = noise}), config);
         fl::minimize(losses.discriminator, fl::Adam{.lr = 2e-4, .beta1 = 0.5},
                      {.name = "discriminator", .parameters = {"discriminator"}});
         fl::minimize(losses.generator, fl::Adam{.lr = 4e-4, .beta1 = 0.5},

@@ -6,7 +6,7 @@
 #include "frontend/fluid.h"
 
 /// Hyperparameters of a generative adversarial network.
-struct GanSize {
+struct GanConfig {
   int64_t latent = 64;
   int64_t width = 256;
 };
@@ -31,18 +31,18 @@ struct GanLosses {
 };
 
 /// Adds to `net` a generative adversarial network (Goodfellow et al., 2014) for images [N, 1, H, W]
-/// in [0, 1], with the non-saturating loss of the generator. `noise`: [N, size.latent]. The
+/// in [0, 1], with the non-saturating loss of the generator. `noise`: [N, config.latent]. The
 /// parameters of the networks are named "generator.*" and "discriminator.*". Outputs: both losses
 /// and the generated images.
 inline GanLosses record_gan(fluid::Program& net, fluid::Value image, fluid::Value noise,
-                            const GanSize& size = {}) {
+                            const GanConfig& config = {}) {
   const auto real = fluid::flatten(image);
   const fluid::DType dtype = image.dtype();
   const int64_t pixels = real.shape()[1].size;
-  const SharedLinear g0(net, "generator.fc0", size.latent, size.width, dtype);
-  const SharedLinear g1(net, "generator.fc1", size.width, pixels, dtype);
-  const SharedLinear d0(net, "discriminator.fc0", pixels, size.width, dtype);
-  const SharedLinear d1(net, "discriminator.fc1", size.width, 1, dtype);
+  const SharedLinear g0(net, "generator.fc0", config.latent, config.width, dtype);
+  const SharedLinear g1(net, "generator.fc1", config.width, pixels, dtype);
+  const SharedLinear d0(net, "discriminator.fc0", pixels, config.width, dtype);
+  const SharedLinear d1(net, "discriminator.fc1", config.width, 1, dtype);
   const auto generated = fluid::sigmoid(g1(fluid::relu(g0(noise))));
   const auto discriminate = [&](fluid::Value x) {
     return d1(fluid::leaky_relu(d0(x), {.negative_slope = 0.2}));

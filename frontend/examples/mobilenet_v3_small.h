@@ -7,11 +7,11 @@
 #include "frontend/fluid.h"
 
 /// Hyperparameters of MobileNetV3-Small.
-struct MobileNetSize {
+struct MobileNetConfig {
   double width = 1;      ///< width multiplier: scales all numbers of channels
   double dropout = 0.2;  ///< dropout probability before the last layer
   int64_t classes = 10;
-  size_t blocks = 11;  ///< number of inverted residual blocks, at most 11; the last are left out
+  size_t blocks = 11;  ///< number of inverted residual blocks; below 11, keeps the first blocks
 };
 
 /// Returns a multiple of 8 that is close to `channels`, at least 8 and at least 90 % of `channels`.
@@ -69,7 +69,7 @@ inline fluid::Value mobilenet_block(fluid::Value x, const MobileNetBlock& block,
 
 /// MobileNetV3-Small: Howard et al., "Searching for MobileNetV3", ICCV 2019, in torchvision's
 /// variant. Images [N, 3, H, W] -> logits [N, classes].
-inline fluid::Value mobilenet_v3_small(fluid::Value images, const MobileNetSize& size = {}) {
+inline fluid::Value mobilenet_v3_small(fluid::Value images, const MobileNetConfig& config = {}) {
   constexpr fluid::Act kRelu = fluid::Act::relu, kSwish = fluid::Act::hard_swish;
   constexpr MobileNetBlock kBlocks[] = {
       {3, 16, 16, true, kRelu, 2},   {3, 72, 24, false, kRelu, 2},  {3, 88, 24, false, kRelu, 1},
@@ -77,18 +77,18 @@ inline fluid::Value mobilenet_v3_small(fluid::Value images, const MobileNetSize&
       {5, 120, 48, true, kSwish, 1}, {5, 144, 48, true, kSwish, 1}, {5, 288, 96, true, kSwish, 2},
       {5, 576, 96, true, kSwish, 1}, {5, 576, 96, true, kSwish, 1},
   };
-  fluid::Value h = mobilenet_conv(images, mobilenet_channels(16 * size.width), 3, 2, kSwish);
-  for (const MobileNetBlock& block : std::span(kBlocks).first(size.blocks)) {
-    h = mobilenet_block(h, block, size.width);
+  fluid::Value h = mobilenet_conv(images, mobilenet_channels(16 * config.width), 3, 2, kSwish);
+  for (const MobileNetBlock& block : std::span(kBlocks).first(config.blocks)) {
+    h = mobilenet_block(h, block, config.width);
   }
   h = mobilenet_conv(h, 6 * h.shape()[1].size, 1, 1, kSwish);
   const fluid::Init init = fluid::Init::normal(0, 0.01);
   h = fluid::linear(fluid::flatten(fluid::global_avg_pool2d(h)),
-                    {.units = mobilenet_channels(1024 * size.width),
+                    {.units = mobilenet_channels(1024 * config.width),
                      .act = kSwish,
                      .weight_init = init,
                      .bias_init = fluid::Init::zeros()});
   return fluid::linear(
-      fluid::dropout(h, {.p = size.dropout}),
-      {.units = size.classes, .weight_init = init, .bias_init = fluid::Init::zeros()});
+      fluid::dropout(h, {.p = config.dropout}),
+      {.units = config.classes, .weight_init = init, .bias_init = fluid::Init::zeros()});
 }

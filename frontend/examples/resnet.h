@@ -61,7 +61,7 @@ inline fluid::Value bottleneck_block(fluid::Value x, int64_t filters, int64_t st
 }
 
 /// Hyperparameters of a ResNet.
-struct ResNetSize {
+struct ResNetConfig {
   int64_t width = 64;           ///< filters of the first stage; the number doubles with each stage
   std::vector<int64_t> blocks;  ///< number of blocks per stage
 };
@@ -70,10 +70,10 @@ struct ResNetSize {
 /// layer. h [N, C, H, W] -> logits [N, 10]. Each stage after the first begins with a block of
 /// stride 2. Layers have torchvision's names, such as layer1.0.conv1 for the first convolution.
 template <class Block>
-fluid::Value resnet_stages(fluid::Value h, const ResNetSize& size, const Block& block) {
-  int64_t filters = size.width;
-  for (size_t stage = 0; stage < size.blocks.size(); ++stage) {
-    for (int64_t i = 0; i < size.blocks[stage]; ++i) {
+fluid::Value resnet_stages(fluid::Value h, const ResNetConfig& config, const Block& block) {
+  int64_t filters = config.width;
+  for (size_t stage = 0; stage < config.blocks.size(); ++stage) {
+    for (int64_t i = 0; i < config.blocks[stage]; ++i) {
       const std::string name = "layer" + std::to_string(stage + 1) + "." + std::to_string(i);
       h = block(h, filters, i == 0 && stage > 0 ? 2 : 1, name);
     }
@@ -94,8 +94,8 @@ inline fluid::Value resnet18(fluid::Value images, int64_t width = 64) {
 /// ResNet-50 in torchvision's variant, with torchvision's stem for large images. Images [N, 3, H,
 /// W] -> logits [N, 10].
 inline fluid::Value resnet50(fluid::Value images,
-                             const ResNetSize& size = {.blocks = {3, 4, 6, 3}}) {
-  const fluid::Value stem = conv_bn(images, size.width, 7, 2, fluid::Act::relu, {"conv1", "bn1"});
+                             const ResNetConfig& config = {.blocks = {3, 4, 6, 3}}) {
+  const fluid::Value stem = conv_bn(images, config.width, 7, 2, fluid::Act::relu, {"conv1", "bn1"});
   return resnet_stages(fluid::max_pool2d(stem, {.kernel = {3}, .stride = {2}, .padding = {1}}),
-                       size, bottleneck_block);
+                       config, bottleneck_block);
 }

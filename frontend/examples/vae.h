@@ -3,7 +3,7 @@
 #include "frontend/fluid.h"
 
 /// Hyperparameters of a variational autoencoder.
-struct VaeSize {
+struct VaeConfig {
   int64_t width = 500;
   int64_t latent = 20;
 };
@@ -14,17 +14,17 @@ struct VaeLatent {
 };
 
 /// Encodes pixels [N, M] by a multilayer perceptron with one hidden layer.
-inline VaeLatent vae_encode(fluid::Value pixels, const VaeSize& size) {
+inline VaeLatent vae_encode(fluid::Value pixels, const VaeConfig& config) {
   const auto h =
-      fluid::linear(pixels, {.units = size.width, .act = fluid::Act::tanh, .name = "encoder"});
-  return {fluid::linear(h, {.units = size.latent, .name = "mean"}),
-          fluid::linear(h, {.units = size.latent, .name = "log_var"})};
+      fluid::linear(pixels, {.units = config.width, .act = fluid::Act::tanh, .name = "encoder"});
+  return {fluid::linear(h, {.units = config.latent, .name = "mean"}),
+          fluid::linear(h, {.units = config.latent, .name = "log_var"})};
 }
 
 /// Decodes latent variables [N, latent] to the logits of `pixels` Bernoulli variables.
-inline fluid::Value vae_decode(fluid::Value latent, int64_t pixels, const VaeSize& size) {
+inline fluid::Value vae_decode(fluid::Value latent, int64_t pixels, const VaeConfig& config) {
   const auto h =
-      fluid::linear(latent, {.units = size.width, .act = fluid::Act::tanh, .name = "decoder"});
+      fluid::linear(latent, {.units = config.width, .act = fluid::Act::tanh, .name = "decoder"});
   return fluid::linear(h, {.units = pixels, .name = "pixels"});
 }
 
@@ -34,11 +34,11 @@ inline fluid::Value vae_decode(fluid::Value latent, int64_t pixels, const VaeSiz
 /// evidence lower bound in nats per image.
 template <class Noise>
 fluid::Value record_vae(fluid::Program& net, fluid::Value image, const Noise& noise,
-                        const VaeSize& size = {}) {
+                        const VaeConfig& config = {}) {
   const auto pixels = fluid::flatten(image);
-  const auto [mean, log_var] = vae_encode(pixels, size);
+  const auto [mean, log_var] = vae_encode(pixels, config);
   const auto latent = mean + fluid::exp(0.5 * log_var) * noise(mean);
-  const auto logits = vae_decode(latent, pixels.shape()[1].size, size);
+  const auto logits = vae_decode(latent, pixels.shape()[1].size, config);
   const auto per_image = [](fluid::Value x) { return fluid::mean(fluid::sum(x, {.axes = {1}})); };
   const auto reconstruction = per_image(fluid::binary_cross_entropy_with_logits(logits, pixels));
   const auto divergence = -0.5 * per_image(1 + log_var - fluid::square(mean) - fluid::exp(log_var));

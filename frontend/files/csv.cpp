@@ -59,27 +59,28 @@ bool CsvParser::next() {
   for (;;) {
     const size_t begin = at_;
     const int64_t line = line_;
-    // The next part can change how a record that ends in the last two characters is parsed.
-    const auto may_go_on = [&] { return at_ + 2 > text_.size() && read_more(begin, line); };
+    // A record that ends within the last two characters may continue in the next part.
+    const auto must_reparse = [&] { return at_ + 2 > text_.size() && read_more(begin, line); };
     try {
       const bool is_record = parse_record();
-      if (!may_go_on()) return is_record;
+      if (!must_reparse()) return is_record;
     } catch (const UserError&) {
-      if (!may_go_on()) throw;
+      if (!must_reparse()) throw;
     }
   }
 }
 
-/// Reads on in a text whose record at `record_at` reaches the end of the part, and moves back to
-/// the start of the record. Returns false, and changes nothing, at the end of the text.
+/// Appends the next part of the text to buffer_ and erases the text before `record_at`. Parsing
+/// restarts at the record that starts at `record_at`, on line `record_line`. Returns false, and
+/// changes nothing, at the end of the text.
 bool CsvParser::read_more(size_t record_at, int64_t record_line) {
-  const auto seen = static_cast<int64_t>(text_.size() - record_at);  // bytes of the record
+  const auto record_bytes = static_cast<int64_t>(text_.size() - record_at);
   if (read_more_ == nullptr || !read_more_(buffer_)) return false;
   buffer_.erase(0, record_at);
   text_ = buffer_;
   at_ = 0;
   line_ = record_line;
-  if (seen <= kMaxRecordBytes) return true;
+  if (record_bytes <= kMaxRecordBytes) return true;
   fail(record_line, "the record has more than " + std::to_string(kMaxRecordBytes >> 20) +
                         " MiB: does a quoted field not end?");
 }

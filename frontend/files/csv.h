@@ -18,10 +18,11 @@ class CsvParser {
   /// `text` must outlive the parser. Error messages refer to the text as `source_name`. Throws
   /// UserError for UTF-16 text.
   CsvParser(std::string_view text, std::string source_name);
-  /// Appends the next part of a text to `text`. Returns false, and changes nothing, at its end.
+  /// Appends the next part of the source text to `text`. At the end of the source text, returns
+  /// false and leaves `text` unchanged.
   using ReadMore = std::function<bool(std::string& text)>;
-  /// Like the above, for a text that is read part by part. next() also throws UserError for a
-  /// record of more than kMaxRecordBytes.
+  /// Parses a text that `read_more` supplies in parts. Throws like the constructor above. next()
+  /// also throws UserError for a record of more than kMaxRecordBytes.
   CsvParser(ReadMore read_more, std::string source_name);
   CsvParser(const CsvParser&) = delete;
 
@@ -30,7 +31,7 @@ class CsvParser {
   bool next();
   /// The fields of the current record; valid until the next call of next().
   const std::vector<std::string_view>& fields() const { return fields_; }
-  int64_t line() const { return record_line_; }  ///< first line (from 1) of the current record
+  int64_t line() const { return record_line_; }  ///< 1-based first line of the current record
   std::string location() const;                  ///< "<source_name>:<line>" of the current record
 
  private:
@@ -46,7 +47,7 @@ class CsvParser {
   std::string_view parse_quoted_field();
 
   ReadMore read_more_;  ///< null: text_ is the whole text
-  std::string buffer_;  ///< the part of the text that text_ views, if there is read_more_
+  std::string buffer_;  ///< if read_more_ is set: the loaded part of the text, which text_ views
   std::string_view text_;
   std::string source_name_;
   size_t at_ = 0;

@@ -84,7 +84,7 @@ bool is_gzipped(const std::string& path) {
   return file && magic == std::array<unsigned char, 2>{0x1f, 0x8b};
 }
 
-std::string read_maybe_gz(const std::string& path, int64_t limit) {
+std::string read_gz_or_plain(const std::string& path, int64_t limit) {
   GzStream file(path);
   const size_t most = static_cast<size_t>(limit) + 1;
   std::string text;
@@ -105,7 +105,7 @@ std::string read_maybe_gz(const std::string& path, int64_t limit) {
   return text;
 }
 
-std::shared_ptr<const ByteSource> open_maybe_gz(const std::string& path, int64_t memory_limit) {
+std::shared_ptr<const ByteSource> open_gz_or_plain(const std::string& path, int64_t memory_limit) {
   std::error_code error;
   if (std::filesystem::is_regular_file(path, error) && !is_gzipped(path)) {
     return std::make_shared<FileBytes>(path);

@@ -18,12 +18,12 @@ bool is_gzipped(const std::string& path);
 /// Returns the contents of the file `path`, decompressed if it is a gzip file. Throws UserError
 /// naming the path when the file is unreadable, damaged or truncated, or when its contents have
 /// more than `limit` bytes.
-std::string read_maybe_gz(const std::string& path, int64_t limit = kMaxDataBytes);
+std::string read_gz_or_plain(const std::string& path, int64_t limit = kMaxDataBytes);
 
 /// Returns the contents of the file `path`, decompressed if it is a gzip file. Reads a regular file
 /// that is not compressed on demand. Copies other contents: to memory if they have at most
-/// `memory_limit` bytes, else to a temporary file. Throws UserError like read_maybe_gz(), but knows
-/// no size limit.
-std::shared_ptr<const ByteSource> open_maybe_gz(const std::string& path, int64_t memory_limit);
+/// `memory_limit` bytes, else to a temporary file. Throws UserError like read_gz_or_plain(), but
+/// has no size limit.
+std::shared_ptr<const ByteSource> open_gz_or_plain(const std::string& path, int64_t memory_limit);
 
 }  // namespace fluid

@@ -9,10 +9,10 @@
 
 namespace fluid {
 
-/// Maximum size in bytes of a record of a text file, such as a line. Readers hold one in memory.
+/// Maximum size in bytes of a record of a text file, such as a line. Readers buffer a whole record.
 inline constexpr int64_t kMaxRecordBytes = int64_t{64} << 20;
 
-/// Reads a file from its start to its end, part after part.
+/// Reads a file sequentially, in parts.
 class SequentialBytes {
  public:
   explicit SequentialBytes(std::shared_ptr<const ByteSource> file) : file_(std::move(file)) {}
@@ -26,7 +26,7 @@ class SequentialBytes {
   int64_t read_ = 0;
 };
 
-/// Reads the lines of a text. Line feeds end them; the last one may have none.
+/// Reads the lines of a text. A line ends with LF; the LF of the last line is optional.
 class LineReader {
  public:
   /// `source_name`: the name of the text in messages.
@@ -36,12 +36,12 @@ class LineReader {
   /// Reads the next line, valid until the next call. Returns false at the end of the text. Throws
   /// UserError for a line of more than kMaxRecordBytes.
   bool next(std::string_view& line);
-  int64_t number() const { return number_; }  ///< of the current line, from 1
+  int64_t number() const { return number_; }  ///< 1-based number of the current line
 
  private:
   SequentialBytes file_;
   std::string source_name_;
-  std::string text_;  ///< a part of the file
+  std::string text_;  ///< buffered part of the file
   size_t at_ = 0;     ///< start of the next line in text_
   int64_t number_ = 0;
 };

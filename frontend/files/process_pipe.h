@@ -17,7 +17,7 @@ namespace fluid {
 class ProcessPipe {
  public:
   struct Options {
-    int timeout_seconds = 60;  ///< maximum time without output in read(), and duration of wait()
+    int timeout_seconds = 60;  ///< timeout of wait(), and of read() without output
     /// Variables to add to this process's environment.
     std::vector<std::pair<std::string, std::string>> environment = {};
     /// File descriptor for cancellation: once it is readable, read() and wait() throw UserError. It

@@ -63,7 +63,7 @@ void TemporaryFile::fail() const {
 
 void SpillBuffer::append(std::span<const std::byte> bytes) {
   const size_t size = bytes_.size() + bytes.size();
-  if (size > bytes_.capacity()) {  // doubles the capacity, up to that before bytes go to the file
+  if (size > bytes_.capacity()) {  // doubles the capacity, at most to the size that causes a flush
     const auto most = std::max(static_cast<size_t>(memory_limit_), kBytesPerWrite);
     bytes_.reserve(std::max(size, std::min(2 * bytes_.capacity(), most)));
   }

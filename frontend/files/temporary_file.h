@@ -14,8 +14,9 @@ namespace fluid {
 /// Size in bytes above which data is read from disk instead of from memory, by default.
 inline constexpr int64_t kMaxLoadedBytes = int64_t{64} << 20;
 
-/// A file without a name in the directory that TMPDIR names, by default /tmp. It is unlinked while
-/// it is open, so that no end of the process leaves it. Throws UserError if it cannot be written.
+/// An unnamed file in the directory $TMPDIR, by default /tmp. It is unlinked right after it is
+/// created, so the system deletes it when the process ends. Throws UserError if the file cannot be
+/// created or written.
 class TemporaryFile {
  public:
   TemporaryFile();
@@ -24,7 +25,8 @@ class TemporaryFile {
 
   void append(std::span<const std::byte> bytes);
   const std::string& path() const { return path_; }  ///< the former name, for messages
-  std::shared_ptr<const ByteSource> release();       ///< the contents; append() must not follow
+  /// Returns the contents. append() must not be called afterwards.
+  std::shared_ptr<const ByteSource> release();
 
  private:
   [[noreturn]] void fail() const;
@@ -33,20 +35,21 @@ class TemporaryFile {
   int fd_ = -1;
 };
 
-/// Collects bytes: in memory, and once they exceed `memory_limit`, in a TemporaryFile.
+/// A byte buffer in memory, which moves to a TemporaryFile when it exceeds `memory_limit` bytes.
 class SpillBuffer {
  public:
   explicit SpillBuffer(int64_t memory_limit) : memory_limit_(memory_limit) {}
 
   void append(std::span<const std::byte> bytes);
-  /// Returns the bytes, which are in memory unless they exceed the limit. append() must not follow.
+  /// Returns the bytes: in memory up to the limit, else in a TemporaryFile. append() must not be
+  /// called afterwards.
   std::shared_ptr<const ByteSource> release();
 
  private:
   void flush();
 
   int64_t memory_limit_;
-  std::vector<std::byte> bytes_;  ///< all bytes, or those that are not in the file yet
+  std::vector<std::byte> bytes_;  ///< bytes not yet written to file_
   std::unique_ptr<TemporaryFile> file_;
 };
 

@@ -15,7 +15,7 @@ constexpr uint32_t kEndOfDirectory = 0x06054b50, kEndOfDirectory64 = 0x06064b50;
 constexpr uint32_t kDirectoryEntry = 0x02014b50, kLocalHeader = 0x04034b50;
 constexpr int64_t kEndBytes = 22, kLocator64Bytes = 20, kEnd64Bytes = 56, kEntryBytes = 46;
 constexpr int64_t kLocalBytes = 30, kMaxComment = 65535;
-constexpr uint64_t kIn64 = 0xffffffff;  ///< placeholder: the value is in the ZIP64 extra field
+constexpr uint64_t kZip64Placeholder = 0xffffffff;  ///< the value is in the ZIP64 extra field
 constexpr uint16_t kZip64Field = 1;
 
 constexpr int64_t kPartBytes = int64_t{256} << 10;
@@ -69,7 +69,7 @@ Directory find_directory(const ByteSource& archive, const std::string& name) {
   if (end == std::string::npos) throw UserError("'" + name + "' is not a ZIP archive");
   const auto at = static_cast<int64_t>(end);
   if (tail.at<4>(at) != kEndOfDirectory) tail.fail();
-  if (tail.at<4>(at + 16) != kIn64 && tail.at<2>(at + 10) != 0xffff) {
+  if (tail.at<4>(at + 16) != kZip64Placeholder && tail.at<2>(at + 10) != 0xffff) {
     return {tail.size_at(at + 16), tail.size_at(at + 12)};
   }
   const int64_t locator = archive.size() - tail_bytes + at - kLocator64Bytes;
@@ -79,15 +79,15 @@ Directory find_directory(const ByteSource& archive, const std::string& name) {
   return {end64.size_at(48, 8), end64.size_at(40, 8)};
 }
 
-/// If the extra fields [begin, end) in `directory` include a ZIP64 field, replaces the sizes and
-/// the offset of `member` that are kIn64 by its 64-bit values.
+/// Searches the extra fields [begin, end) of `directory` for a ZIP64 field. If there is one,
+/// replaces each placeholder in `member` with its 64-bit value.
 void read_zip64_field(const ZipBytes& directory, int64_t begin, int64_t end, ZipMember& member) {
   for (int64_t at = begin; at + 4 <= end;) {
     const auto size = static_cast<int64_t>(directory.at<2>(at + 2));
     int64_t value = at + 4;
     if (directory.at<2>(at) == kZip64Field) {
       for (int64_t* field : {&member.size, &member.stored_size, &member.header_offset}) {
-        if (*field != static_cast<int64_t>(kIn64)) continue;
+        if (*field != static_cast<int64_t>(kZip64Placeholder)) continue;
         *field = directory.size_at(value, 8);
         value += 8;
       }

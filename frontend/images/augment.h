@@ -67,9 +67,9 @@ Stage pad(PadOptions options);
 /// Rotates counter-clockwise by a random angle in degrees (RandomRotation, nearest neighbour).
 Stage rotate(Range degrees, uint8_t fill = 0);
 
-/// Adjusts brightness, contrast, saturation and hue in a random order (ColorJitter). The ranges
-/// bound the first three factors, and the hue shift as a fraction of the colour wheel. Skips an
-/// adjustment whose range is {1, 1}, or {0, 0} for the hue.
+/// Adjusts brightness, contrast, saturation and hue in a random order (ColorJitter). Draws each
+/// adjustment factor from its range. `hue`: range of the hue shift, as a fraction of the colour
+/// wheel in [-0.5, 0.5]. Skips adjustments with the default range.
 struct ColorJitterOptions {
   Range brightness = {1, 1};
   Range contrast = {1, 1};

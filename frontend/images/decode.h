@@ -20,7 +20,7 @@ Image decode_image(std::string_view bytes, const std::string& name);
 /// .jpeg or .png, in upper or lower case.
 bool is_image_path(std::string_view path);
 
-// decode_image() for one format.
+// Like decode_image(), for one format.
 Image decode_jpeg(std::string_view bytes, const std::string& name);
 Image decode_png(std::string_view bytes, const std::string& name);
 

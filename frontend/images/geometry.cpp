@@ -14,8 +14,8 @@ void copy_pixel(const uint8_t* from, uint8_t* to, int64_t channels) {
   for (int64_t c = 0; c < channels; ++c) to[c] = from[c];
 }
 
-/// Returns the index in [0, size) of the source pixel for position `i`, which may lie outside.
-int64_t continued(int64_t i, int64_t size, BorderMode padding) {
+/// Maps position `i`, which may lie outside [0, size), to the index of the source pixel.
+int64_t source_index(int64_t i, int64_t size, BorderMode padding) {
   if (padding == BorderMode::edge) return std::clamp<int64_t>(i, 0, size - 1);
   const int64_t mirror = padding == BorderMode::symmetric ? 1 : 0;
   if (i < 0) return -i - mirror;
@@ -112,8 +112,8 @@ Image pad(const Image& image, const Border& border, BorderMode padding, uint8_t 
         std::memset(to, fill, static_cast<size_t>(out.channels));
         continue;
       }
-      copy_pixel(image.row(continued(from_y, image.height, padding)) +
-                     continued(from_x, image.width, padding) * image.channels,
+      copy_pixel(image.row(source_index(from_y, image.height, padding)) +
+                     source_index(from_x, image.width, padding) * image.channels,
                  to, out.channels);
     }
   }

@@ -14,7 +14,7 @@ Image Image::from_planes(int64_t height, int64_t width, int64_t channels,
   return image;
 }
 
-void Image::to_planes(std::span<uint8_t> planes) const {
+void Image::copy_to_chw(std::span<uint8_t> planes) const {
   const int64_t plane = height * width;
   for (int64_t c = 0; c < channels; ++c) {
     const uint8_t* from = pixels.data() + c;

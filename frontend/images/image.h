@@ -25,7 +25,7 @@ struct Image {
   static Image from_planes(int64_t height, int64_t width, int64_t channels,
                            std::span<const uint8_t> planes);
   /// Writes the pixels to `planes` in planar layout [channels, height, width].
-  void to_planes(std::span<uint8_t> planes) const;
+  void copy_to_chw(std::span<uint8_t> planes) const;
 };
 
 }  // namespace fluid

@@ -13,8 +13,8 @@ constexpr int kWeightBits = 22;
 struct Taps {
   std::vector<int64_t> first;    // per output pixel: index of the first input pixel
   std::vector<int32_t> count;    // per output pixel: number of taps
-  std::vector<int32_t> weights;  // filter weights [outputs, most], where `most` >= every count
-  int64_t most = 0;
+  std::vector<int32_t> weights;  // filter weights [outputs, max_count]
+  int64_t max_count = 0;
 };
 
 double triangle(double x) { return std::max(0.0, 1 - std::abs(x)); }
@@ -33,9 +33,9 @@ Taps taps_of(int64_t inputs, int64_t outputs, Interpolation interpolation) {
   const double scale = static_cast<double>(inputs) / static_cast<double>(outputs);
   const double widening = std::max(scale, 1.0), support = (bilinear ? 1 : 2) * widening;
   Taps taps;
-  taps.most = static_cast<int64_t>(std::ceil(support)) * 2 + 1;
-  taps.weights.resize(static_cast<size_t>(taps.most * outputs));
-  std::vector<double> weights(static_cast<size_t>(taps.most));
+  taps.max_count = static_cast<int64_t>(std::ceil(support)) * 2 + 1;
+  taps.weights.resize(static_cast<size_t>(taps.max_count * outputs));
+  std::vector<double> weights(static_cast<size_t>(taps.max_count));
   for (int64_t i = 0; i < outputs; ++i) {
     const double center = (static_cast<double>(i) + 0.5) * scale;
     const int64_t first = std::max<int64_t>(0, static_cast<int64_t>(center - support + 0.5));
@@ -49,7 +49,7 @@ Taps taps_of(int64_t inputs, int64_t outputs, Interpolation interpolation) {
       const double weight =
           sum == 0 ? weights[static_cast<size_t>(x)] : weights[static_cast<size_t>(x)] / sum;
       const double fixed = weight * (1 << kWeightBits);
-      taps.weights[static_cast<size_t>(i * taps.most + x)] =
+      taps.weights[static_cast<size_t>(i * taps.max_count + x)] =
           static_cast<int32_t>(fixed + (weight < 0 ? -0.5 : 0.5));
     }
     taps.first.push_back(first);
@@ -69,7 +69,7 @@ void filter_row(const uint8_t* from, uint8_t* to, const Taps& taps) {
   const auto outputs = static_cast<int64_t>(taps.first.size());
   for (int64_t i = 0; i < outputs; ++i, to += kChannels) {
     const uint8_t* pixel = from + taps.first[static_cast<size_t>(i)] * kChannels;
-    const int32_t* weight = taps.weights.data() + i * taps.most;
+    const int32_t* weight = taps.weights.data() + i * taps.max_count;
     int32_t sum[kChannels];
     std::fill(sum, sum + kChannels, kHalf);
     for (int32_t x = 0; x < taps.count[static_cast<size_t>(i)]; ++x, pixel += kChannels) {
@@ -108,7 +108,7 @@ Image resize(const Image& image, const ImageBox& box, int64_t height, int64_t wi
     std::ranges::fill(sums, kHalf);
     for (int32_t tap = 0; tap < down.count[static_cast<size_t>(y)]; ++tap) {
       const uint8_t* from = narrowed.row(down.first[static_cast<size_t>(y)] + tap);
-      const int32_t weight = down.weights[static_cast<size_t>(y * down.most + tap)];
+      const int32_t weight = down.weights[static_cast<size_t>(y * down.max_count + tap)];
       int32_t* sum = sums.data();
       for (int64_t i = 0; i < row_bytes; ++i) sum[i] += from[i] * weight;
     }

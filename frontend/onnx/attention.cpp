@@ -14,7 +14,7 @@ enum Input : size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kLengths };
 
 /// Reshapes [B, T, H D] to [B, H, T, D].
 Value split_heads(const Context& c, Value x, int64_t heads) {
-  if (heads <= 0) c.not_mapped("the number of heads is missing");
+  if (heads <= 0) c.fail_unsupported("the number of heads is missing");
   const int64_t size = extent(c, x, 2) / heads;
   return transpose(reshape(x, {x.shape()[0], x.shape()[1], heads, size}), {.perm = {0, 2, 1, 3}});
 }
@@ -34,33 +34,34 @@ class Visibility {
   Visibility(const Context& c, Value q, Value k)
       : c_(c), t_(extent(c, q, 2)), s_(extent(c, k, 2)) {}
 
-  /// Bool mask [B, 1, T, S] or [T, S] from `is_causal`, window sizes and key lengths; null if every
-  /// query attends to all keys. The position of query i is i + n if n keys precede query 0.
-  Value seen() const {
-    const int64_t left = c_.integer("left_window_size", -1),
-                  right = c_.integer("right_window_size", -1);
-    Value seen;
-    if (c_.flag("is_causal", false) || left >= 0 || right >= 0) {
+  /// Returns the bool mask [B, 1, T, S] or [T, S] given by `is_causal`, the window sizes and the
+  /// key lengths; null if every query attends to all keys. If n keys precede query 0, query i is at
+  /// position i + n.
+  Value mask() const {
+    const int64_t left = c_.int_attr("left_window_size", -1),
+                  right = c_.int_attr("right_window_size", -1);
+    Value mask;
+    if (c_.bool_attr("is_causal", false) || left >= 0 || right >= 0) {
       const Value distance = position() - numbers(s_);  // query position - key position
-      if (c_.flag("is_causal", false)) seen = not_below(distance, 0);
-      if (left >= 0) seen = and_also(seen, not_below(neg(distance), -left));
-      if (right >= 0) seen = and_also(seen, not_below(distance, -right));
+      if (c_.bool_attr("is_causal", false)) mask = not_below(distance, 0);
+      if (left >= 0) mask = and_also(mask, not_below(neg(distance), -left));
+      if (right >= 0) mask = and_also(mask, not_below(distance, -right));
     }
-    if (!c_.has(kLengths)) return seen;
-    return and_also(seen, less(numbers(s_), lengths()));
+    if (!c_.has_input(kLengths)) return mask;
+    return and_also(mask, less(numbers(s_), lengths()));
   }
 
  private:
   Value numbers(int64_t n) const { return arange(c_.graph(), {.type = Type{i64, {n}, {}}}); }
   /// Number of keys of each sequence without padding (nonpad_kv_seqlen), as [B, 1, 1, 1].
   Value lengths() const {
-    const Value n = cast(c_.in(kLengths), i64);
+    const Value n = cast(c_.input(kLengths), i64);
     return reshape(n, {n.shape()[0], 1, 1, 1});
   }
   Value position() const {
     const Value i = reshape(numbers(t_), {t_, 1});
-    if (c_.has(kPastKey)) return i + static_cast<double>(extent(c_, c_.in(kPastKey), 2));
-    return c_.has(kLengths) ? i + (lengths() - static_cast<double>(t_)) : i;
+    if (c_.has_input(kPastKey)) return i + static_cast<double>(extent(c_, c_.input(kPastKey), 2));
+    return c_.has_input(kLengths) ? i + (lengths() - static_cast<double>(t_)) : i;
   }
   static Value not_below(Value v, int64_t bound) {
     return greater_equal(v, scalar_like(v, static_cast<double>(bound)));
@@ -73,22 +74,23 @@ class Visibility {
 /// Returns the node's attention mask, or null if it has none. Pads the mask to `keys` keys; the
 /// added keys are masked out.
 Value mask_of(const Context& c, int64_t keys) {
-  if (!c.has(kMask)) return {};
-  const Value mask = c.in(kMask);
+  if (!c.has_input(kMask)) return {};
+  const Value mask = c.input(kMask);
   const int64_t missing = keys - extent(c, mask, -1);
   if (missing <= 0) return mask;
   Shape shape = mask.shape();
   shape.back() = missing;
-  const double unseen = mask.dtype() == boolean ? 0 : -double{INFINITY};
-  const Value rest = fill(c.graph(), {.type = Type{mask.dtype(), shape, {}}, .value = unseen});
+  const double masked_out = mask.dtype() == boolean ? 0 : -double{INFINITY};
+  const Value rest = fill(c.graph(), {.type = Type{mask.dtype(), shape, {}}, .value = masked_out});
   return concat({mask, rest}, {.axis = -1});
 }
 
-/// Combines the node's bool or additive attention mask with the bool mask `seen`. Both may be null.
-Value combined(Value mask, Value seen) {
-  if (!mask || !seen) return mask ? mask : seen;
-  if (mask.dtype() == boolean) return logical_and(mask, seen);
-  return where(seen, mask, scalar_like(mask, -double{INFINITY}));
+/// Combines the node's bool or additive attention mask with the bool mask `visible`. Both may be
+/// null.
+Value combined(Value mask, Value visible) {
+  if (!mask || !visible) return mask ? mask : visible;
+  if (mask.dtype() == boolean) return logical_and(mask, visible);
+  return where(visible, mask, scalar_like(mask, -double{INFINITY}));
 }
 
 struct Attention {
@@ -97,10 +99,10 @@ struct Attention {
 };
 
 /// Attention by primitive ops, for nodes with softcap or the output qk_matmul_output. Returns Y and
-/// qk_matmul_output, whose mode selects the scaled scores q k^T (0), the scores after softcap (1)
-/// or after the mask (2), or the probabilities (3).
+/// qk_matmul_output. The attribute qk_matmul_output_mode selects the scaled scores q k^T (0), the
+/// scores after softcap (1) or after the mask (2), or the probabilities (3).
 Operands with_scores(const Context& c, const Attention& a) {
-  const int64_t mode = c.integer("qk_matmul_output_mode", 0);
+  const int64_t mode = c.int_attr("qk_matmul_output_mode", 0);
   const int64_t heads = extent(c, a.q, 1), groups = extent(c, a.k, 1);
   const auto repeat = [&](Value x) {  // repeats each key/value head for its group of query heads
     if (heads == groups) return x;
@@ -127,23 +129,24 @@ Operands with_scores(const Context& c, const Attention& a) {
 }
 
 Operands attended(const Context& c) {
-  Attention a{.q = c.in(kQ), .k = c.in(kK), .v = c.in(kV), .mask = {}, .scale = 0, .softcap = 0};
+  Attention a{
+      .q = c.input(kQ), .k = c.input(kK), .v = c.input(kV), .mask = {}, .scale = 0, .softcap = 0};
   const bool merged = a.q.shape().rank() == 3;
   if (merged) {
-    a.q = split_heads(c, a.q, c.integer("q_num_heads", 0));
-    a.k = split_heads(c, a.k, c.integer("kv_num_heads", 0));
-    a.v = split_heads(c, a.v, c.integer("kv_num_heads", 0));
+    a.q = split_heads(c, a.q, c.int_attr("q_num_heads", 0));
+    a.k = split_heads(c, a.k, c.int_attr("kv_num_heads", 0));
+    a.v = split_heads(c, a.v, c.int_attr("kv_num_heads", 0));
   }
-  if (c.has(kPastKey)) {
-    a.k = concat({c.in(kPastKey), a.k}, {.axis = 2});
-    a.v = concat({c.in(kPastValue), a.v}, {.axis = 2});
+  if (c.has_input(kPastKey)) {
+    a.k = concat({c.input(kPastKey), a.k}, {.axis = 2});
+    a.v = concat({c.input(kPastValue), a.v}, {.axis = 2});
   }
-  a.mask = combined(mask_of(c, extent(c, a.k, 2)), Visibility(c, a.q, a.k).seen());
+  a.mask = combined(mask_of(c, extent(c, a.k, 2)), Visibility(c, a.q, a.k).mask());
   const double size = static_cast<double>(extent(c, a.q, 3));
-  a.scale = c.number("scale", 1 / std::sqrt(size));
-  a.softcap = c.number("softcap", 0);
+  a.scale = c.float_attr("scale", 1 / std::sqrt(size));
+  a.softcap = c.float_attr("softcap", 0);
   Operands outputs(4);
-  if (a.softcap > 0 || c.wants(3)) {
+  if (a.softcap > 0 || c.has_output(3)) {
     const Operands results = with_scores(c, a);
     outputs[0] = results[0];
     outputs[3] = results[1];
@@ -162,16 +165,17 @@ Operands attended(const Context& c) {
 /// dimension. The cache is [positions, R / 2] if the node has position ids [B, T], which index its
 /// rows, else [B, T, R / 2].
 Value rows_of_cache(const Context& c, size_t cache) {
-  const Value rows = c.has(3) ? gather(c.in(cache), c.in(3), {.axis = 0}) : c.in(cache);
+  const Value rows =
+      c.has_input(3) ? gather(c.input(cache), c.input(3), {.axis = 0}) : c.input(cache);
   return unsqueeze(rows, {.axes = 1});
 }
 
 Operands rotated(const Context& c) {
-  Value x = c.in(0);
+  Value x = c.input(0);
   const bool merged = x.shape().rank() == 3;
-  if (merged) x = split_heads(c, x, c.integer("num_heads", 0));
+  if (merged) x = split_heads(c, x, c.int_attr("num_heads", 0));
   const Value y = apply_rotary_embedding(x, rows_of_cache(c, 1), rows_of_cache(c, 2),
-                                         {.interleaved = c.flag("interleaved", false)});
+                                         {.interleaved = c.bool_attr("interleaved", false)});
   return {merged ? merge_heads(y) : y};
 }
 

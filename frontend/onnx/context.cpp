@@ -4,82 +4,83 @@
 
 namespace fluid::onnx {
 
-void Context::not_mapped(const std::string& reason) const {
-  throw NotMapped(loc_, "ONNX operator '" + node_.op + "': " + reason);
+void Context::fail_unsupported(const std::string& reason) const {
+  throw Unsupported(loc_, "ONNX operator '" + node_.op + "': " + reason);
 }
 
-Value Context::in(size_t i) const {
-  if (!has(i)) not_mapped("input " + std::to_string(i) + " is left out");
+Value Context::input(size_t i) const {
+  if (!has_input(i)) fail_unsupported("input " + std::to_string(i) + " is left out");
   const Operand& operand = node_.inputs[i];
   return operand.value ? operand.value : record_constant_(*operand.constant);
 }
 
-Values Context::ins() const {
+Values Context::inputs() const {
   Values all;
-  for (size_t i = 0; i < arity(); ++i) all.push_back(in(i));
+  for (size_t i = 0; i < num_inputs(); ++i) all.push_back(input(i));
   return all;
 }
 
-const Tensor* Context::known(size_t i) const {
-  return i < arity() && node_.inputs[i].constant ? &*node_.inputs[i].constant : nullptr;
+const Tensor* Context::find_constant(size_t i) const {
+  return i < num_inputs() && node_.inputs[i].constant ? &*node_.inputs[i].constant : nullptr;
 }
 
 const Tensor& Context::constant(size_t i) const {
-  const Tensor* tensor = known(i);
-  if (tensor == nullptr) not_mapped("input " + std::to_string(i) + " is not a constant");
+  const Tensor* tensor = find_constant(i);
+  if (tensor == nullptr) fail_unsupported("input " + std::to_string(i) + " is not a constant");
   return *tensor;
 }
 
-std::vector<int64_t> Context::integers(size_t i) const { return elements(constant(i)); }
+std::vector<int64_t> Context::constant_integers(size_t i) const { return elements(constant(i)); }
 
-int64_t Context::integer(const char* name, int64_t fallback) const {
+int64_t Context::int_attr(const char* name, int64_t fallback) const {
   return node_.attrs.get_or(name, fallback);
 }
 
-double Context::number(const char* name, double fallback) const {
+double Context::float_attr(const char* name, double fallback) const {
   const Attr* attr = node_.attrs.find(name);
   const auto* whole = attr == nullptr ? nullptr : std::get_if<int64_t>(attr);
   return whole != nullptr ? static_cast<double>(*whole) : node_.attrs.get_or(name, fallback);
 }
 
-std::string Context::text(const char* name, const std::string& fallback) const {
+std::string Context::string_attr(const char* name, const std::string& fallback) const {
   return node_.attrs.get_or(name, fallback);
 }
 
-std::vector<int64_t> Context::list(const char* name, const std::vector<int64_t>& fallback) const {
+std::vector<int64_t> Context::ints_attr(const char* name,
+                                        const std::vector<int64_t>& fallback) const {
   return node_.attrs.get_or(name, fallback);
 }
 
-std::vector<double> Context::numbers(const char* name) const {
+std::vector<double> Context::floats_attr(const char* name) const {
   const Attr* attr = node_.attrs.find(name);
   const auto* whole = attr == nullptr ? nullptr : std::get_if<std::vector<int64_t>>(attr);
   if (whole != nullptr) return {whole->begin(), whole->end()};
   return node_.attrs.get_or(name, std::vector<double>{});
 }
 
-std::vector<std::string> Context::strings(const char* name) const {
+std::vector<std::string> Context::strings_attr(const char* name) const {
   return node_.attrs.get_or(name, std::vector<std::string>{});
 }
 
-const Tensor* Context::tensor(const char* name) const {
+const Tensor* Context::tensor_attr(const char* name) const {
   const auto found = node_.tensors.find(name);
   return found == node_.tensors.end() ? nullptr : &found->second;
 }
 
-Value Context::named(const std::string& tensor) const {
+Value Context::tensor_value(const std::string& tensor) const {
   const Operand found = node_.find ? node_.find(tensor) : Operand();
-  if (!found.value) not_mapped("no value '" + tensor + "'");
+  if (!found.value) fail_unsupported("no value '" + tensor + "'");
   return found.value;
 }
 
 int64_t extent(const Context& c, Value x, int64_t axis) {
-  const int64_t rank = x.shape().rank(), d = from_front(axis, rank);
+  const int64_t rank = x.shape().rank(), d = normalize_axis(axis, rank);
   if (d < 0 || d >= rank) {
-    c.not_mapped("axis " + std::to_string(axis) + " is out of range for " + x.type().str());
+    c.fail_unsupported("axis " + std::to_string(axis) + " is out of range for " + x.type().str());
   }
   const Dim& dim = x.shape()[static_cast<size_t>(d)];
   if (!dim.is_constant()) {
-    c.not_mapped("axis " + std::to_string(axis) + " of " + x.type().str() + " is not fixed");
+    c.fail_unsupported("axis " + std::to_string(axis) + " of " + x.type().str() + " is not fixed");
   }
   return dim.size;
 }
@@ -96,12 +97,12 @@ std::vector<int64_t> elements(const Tensor& t) {
   return all;
 }
 
-Tensor tensor_of(const std::vector<int64_t>& elements) {
+Tensor i64_tensor(const std::vector<int64_t>& elements) {
   return Tensor::of<int64_t>({static_cast<int64_t>(elements.size())}, elements);
 }
 
-Value axis_last(Value x, int64_t axis) {
-  const int64_t rank = x.shape().rank(), from = from_front(axis, rank);
+Value move_axis_to_end(Value x, int64_t axis) {
+  const int64_t rank = x.shape().rank(), from = normalize_axis(axis, rank);
   if (from == rank - 1) return x;
   Ints perm;
   for (int64_t d = 0; d < rank; ++d) {
@@ -111,8 +112,8 @@ Value axis_last(Value x, int64_t axis) {
   return transpose(x, {.perm = perm});
 }
 
-Value axis_back(Value x, int64_t axis) {
-  const int64_t rank = x.shape().rank(), to = from_front(axis, rank);
+Value move_axis_from_end(Value x, int64_t axis) {
+  const int64_t rank = x.shape().rank(), to = normalize_axis(axis, rank);
   if (to == rank - 1) return x;
   Ints perm;
   for (int64_t d = 0; d + 1 < rank; ++d) {
@@ -122,7 +123,7 @@ Value axis_back(Value x, int64_t axis) {
   return transpose(x, {.perm = perm});
 }
 
-Value from_start(Value index, int64_t extent) {
+Value normalize_indices(Value index, int64_t extent) {
   const Value zero = scalar_like(index, 0);
   return where(less(index, zero), index + static_cast<double>(extent), index);
 }
@@ -146,7 +147,7 @@ DType dtype_of(const Context& c, int64_t data_type) {
     case 16:
       return bf16;
     default:
-      c.not_mapped("no dtype for data type " + std::to_string(data_type));
+      c.fail_unsupported("no dtype for data type " + std::to_string(data_type));
   }
 }
 

@@ -24,34 +24,37 @@ class Context {
   const std::string& op() const { return node_.op; }
   int64_t opset() const { return node_.opset; }
 
-  size_t arity() const { return node_.inputs.size(); }
-  bool has(size_t i) const { return i < arity() && static_cast<bool>(node_.inputs[i]); }
-  /// Value of input i. Records a constant input in the graph. Throws NotMapped if the node omits
+  size_t num_inputs() const { return node_.inputs.size(); }
+  bool has_input(size_t i) const { return i < num_inputs() && static_cast<bool>(node_.inputs[i]); }
+  /// Value of input i. Records a constant input in the graph. Throws Unsupported if the node omits
   /// the input.
-  Value in(size_t i) const;
-  Values ins() const;                   ///< values of all inputs
-  const Tensor* known(size_t i) const;  ///< tensor of input i; null if it is not a constant
-  /// Tensor of input i. Throws NotMapped if it is not a constant.
+  Value input(size_t i) const;
+  Values inputs() const;                        ///< values of all inputs
+  const Tensor* find_constant(size_t i) const;  ///< tensor of input i; null if it is not a constant
+  /// Tensor of input i. Throws Unsupported if it is not a constant.
   const Tensor& constant(size_t i) const;
-  std::vector<int64_t> integers(size_t i) const;  ///< elements of constant(i)
+  /// Elements of the constant integer input i.
+  std::vector<int64_t> constant_integers(size_t i) const;
   Value record_constant(const Tensor& tensor) const { return record_constant_(tensor); }
 
-  size_t outputs() const { return node_.outputs.size(); }
-  bool wants(size_t i) const { return i < outputs() && !node_.outputs[i].empty(); }
+  size_t num_outputs() const { return node_.outputs.size(); }
+  bool has_output(size_t i) const { return i < num_outputs() && !node_.outputs[i].empty(); }
 
   bool has_attr(const char* name) const { return node_.attrs.has(name); }
-  int64_t integer(const char* name, int64_t fallback) const;
-  bool flag(const char* name, bool fallback) const { return integer(name, fallback ? 1 : 0) != 0; }
-  double number(const char* name, double fallback) const;
-  std::string text(const char* name, const std::string& fallback) const;
-  std::vector<int64_t> list(const char* name, const std::vector<int64_t>& fallback = {}) const;
-  std::vector<double> numbers(const char* name) const;
-  std::vector<std::string> strings(const char* name) const;
-  const Tensor* tensor(const char* name) const;  ///< null if the node lacks the attribute
-  Value named(const std::string& tensor) const;  ///< value of the model's tensor `tensor`
+  int64_t int_attr(const char* name, int64_t fallback) const;
+  bool bool_attr(const char* name, bool fallback) const {
+    return int_attr(name, fallback ? 1 : 0) != 0;
+  }
+  double float_attr(const char* name, double fallback) const;
+  std::string string_attr(const char* name, const std::string& fallback) const;
+  std::vector<int64_t> ints_attr(const char* name, const std::vector<int64_t>& fallback = {}) const;
+  std::vector<double> floats_attr(const char* name) const;
+  std::vector<std::string> strings_attr(const char* name) const;
+  const Tensor* tensor_attr(const char* name) const;    ///< null if the node lacks the attribute
+  Value tensor_value(const std::string& tensor) const;  ///< value of the model's tensor `tensor`
 
-  /// Throws NotMapped with the operator and `reason`.
-  [[noreturn]] void not_mapped(const std::string& reason) const;
+  /// Throws Unsupported with the operator and `reason`.
+  [[noreturn]] void fail_unsupported(const std::string& reason) const;
 
  private:
   ir::Graph& graph_;
@@ -80,18 +83,18 @@ void add_training(Mappings& all);
 void add_windows(Mappings& all);
 
 /// Returns `axis`, which may be negative, as an index in [0, rank).
-inline int64_t from_front(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
-/// Extent of dimension `axis` of x. Throws NotMapped if the extent is not a constant.
+inline int64_t normalize_axis(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
+/// Extent of dimension `axis` of x. Throws Unsupported if the extent is not a constant.
 int64_t extent(const Context& c, Value x, int64_t axis);
 std::vector<int64_t> extents(const Context& c, Value x);  ///< extents of all dimensions
 std::vector<int64_t> elements(const Tensor& t);           ///< elements of an integer tensor
-Tensor tensor_of(const std::vector<int64_t>& elements);   ///< 1-D i64 tensor of `elements`
-/// axis_last() moves dimension `axis` of x to the end; axis_back() is its inverse.
-Value axis_last(Value x, int64_t axis);
-Value axis_back(Value x, int64_t axis);
+Tensor i64_tensor(const std::vector<int64_t>& elements);  ///< 1-D i64 tensor of `elements`
+/// move_axis_to_end() moves dimension `axis` of x to the end; move_axis_from_end() is its inverse.
+Value move_axis_to_end(Value x, int64_t axis);
+Value move_axis_from_end(Value x, int64_t axis);
 /// Replaces each negative index i by i + extent.
-Value from_start(Value index, int64_t extent);
-/// The dtype of an ONNX TensorProto.DataType. Throws NotMapped if Fluid has no such dtype.
+Value normalize_indices(Value index, int64_t extent);
+/// The dtype of an ONNX TensorProto.DataType. Throws Unsupported if Fluid has no such dtype.
 DType dtype_of(const Context& c, int64_t data_type);
 
 }  // namespace fluid::onnx

@@ -52,10 +52,10 @@ const std::map<std::string, const char*> kBinary = {
 /// `broadcast`, its first dimension is aligned with dimension `axis` of the first operand. Without
 /// `axis`, the last dimensions are aligned.
 Value second_operand(const Context& c) {
-  const Value b = c.in(1);
-  if (!c.flag("broadcast", false) || !c.has_attr("axis")) return b;
-  const int64_t rank = c.in(0).shape().rank();
-  const int64_t axis = from_front(c.integer("axis", 0), rank);
+  const Value b = c.input(1);
+  if (!c.bool_attr("broadcast", false) || !c.has_attr("axis")) return b;
+  const int64_t rank = c.input(0).shape().rank();
+  const int64_t axis = normalize_axis(c.int_attr("axis", 0), rank);
   Ints trailing;
   for (int64_t d = b.shape().rank(); d < rank - axis; ++d) trailing.push_back(d);
   return trailing.empty() ? b : unsqueeze(b, {.axes = trailing});
@@ -63,7 +63,7 @@ Value second_operand(const Context& c) {
 
 /// Div. Divides integers in f64 and truncates, which is exact for magnitudes below 2^53.
 Value divide(const Context& c) {
-  const Value a = c.in(0), b = second_operand(c);
+  const Value a = c.input(0), b = second_operand(c);
   if (is_float(a.dtype())) return div(a, b);
   return cast(trunc(div(cast(a, f64), cast(b, f64))), a.dtype());
 }
@@ -71,7 +71,7 @@ Value divide(const Context& c) {
 /// Pow. The result has the dtype of the base. Integer powers are computed in f64, which is exact
 /// for magnitudes below 2^53.
 Value power(const Context& c) {
-  const Value a = c.in(0), b = second_operand(c);
+  const Value a = c.input(0), b = second_operand(c);
   const DType dtype = a.dtype();
   if (is_float(dtype)) return pow(a, cast(b, dtype));
   return cast(pow(cast(a, f64), cast(b, f64)), dtype);
@@ -79,8 +79,8 @@ Value power(const Context& c) {
 
 /// Mod. With attribute `fmod`, the remainder has the sign of the dividend.
 Value modulo(const Context& c) {
-  const Value a = c.in(0), b = c.in(1);
-  if (!c.flag("fmod", false)) return mod(a, b);
+  const Value a = c.input(0), b = c.input(1);
+  if (!c.bool_attr("fmod", false)) return mod(a, b);
   const Value remainder = mod(abs(a), abs(b));
   return where(less(a, scalar_like(a, 0)), neg(remainder), remainder);
 }
@@ -89,45 +89,45 @@ using Combine = Value (*)(Value, Value, const Loc&);
 
 Mapping variadic(Combine combine) {
   return [combine](const Context& c) {
-    Value y = c.in(0);
-    for (size_t i = 1; i < c.arity(); ++i) y = combine(y, c.in(i), c.loc());
+    Value y = c.input(0);
+    for (size_t i = 1; i < c.num_inputs(); ++i) y = combine(y, c.input(i), c.loc());
     return Operands{y};
   };
 }
 
 Value mean_of_inputs(const Context& c) {
-  Value y = c.in(0);
-  for (size_t i = 1; i < c.arity(); ++i) y = y + c.in(i);
-  return y / static_cast<double>(c.arity());
+  Value y = c.input(0);
+  for (size_t i = 1; i < c.num_inputs(); ++i) y = y + c.input(i);
+  return y / static_cast<double>(c.num_inputs());
 }
 
 /// Clip. Constant bounds become attributes of op clip. If min exceeds max, the result is max.
 Value clipped(const Context& c) {
-  Value x = c.in(0);
-  ClipAttrs bounds{.min = c.number("min", -double{INFINITY}),
-                   .max = c.number("max", double{INFINITY})};
-  const Tensor *low = c.known(1), *high = c.known(2);
+  Value x = c.input(0);
+  ClipAttrs bounds{.min = c.float_attr("min", -double{INFINITY}),
+                   .max = c.float_attr("max", double{INFINITY})};
+  const Tensor *low = c.find_constant(1), *high = c.find_constant(2);
   if (low != nullptr) bounds.min = low->item();
   if (high != nullptr) bounds.max = high->item();
-  if (c.has(1) && low == nullptr) x = maximum(x, c.in(1));
+  if (c.has_input(1) && low == nullptr) x = maximum(x, c.input(1));
   if (std::isfinite(bounds.min) || std::isfinite(bounds.max)) {
     bounds.min = std::min(bounds.min, bounds.max);
     x = clip(x, bounds);
   }
-  return c.has(2) && high == nullptr ? minimum(x, c.in(2)) : x;
+  return c.has_input(2) && high == nullptr ? minimum(x, c.input(2)) : x;
 }
 
 Value scaled_selu(const Context& c) {
-  const double alpha = c.number("alpha", 1.67326319217681884765625);
-  const double gamma = c.number("gamma", 1.05070102214813232421875);
-  return elu(c.in(0), {.alpha = alpha}) * gamma;
+  const double alpha = c.float_attr("alpha", 1.67326319217681884765625);
+  const double gamma = c.float_attr("gamma", 1.05070102214813232421875);
+  return elu(c.input(0), {.alpha = alpha}) * gamma;
 }
 
 /// PRelu: x where x is positive, else slope * x. The slope broadcasts to x. Before operator set 7,
 /// a slope of shape [C] broadcasts along dimension 1.
 Value sloped(const Context& c) {
-  const Value x = c.in(0);
-  Value slope = c.in(1);
+  const Value x = c.input(0);
+  Value slope = c.input(1);
   const int64_t rank = x.shape().rank(), slopes = slope.shape().rank();
   if (c.opset() < 7 && slopes == 1 && !slope.shape()[0].is(1)) {
     Shape channels(static_cast<size_t>(rank), Dim(1));
@@ -138,22 +138,22 @@ Value sloped(const Context& c) {
 }
 
 Value swished(const Context& c) {
-  const Value x = c.in(0);
-  const double alpha = c.number("alpha", 1);
+  const Value x = c.input(0);
+  const double alpha = c.float_attr("alpha", 1);
   return alpha == 1 ? silu(x) : x * sigmoid(x * alpha);
 }
 
 /// SwiGLU: swish(a) * b for inputs a and b.
-Value gated(const Context& c) { return swished(c) * c.in(1); }
+Value gated(const Context& c) { return swished(c) * c.input(1); }
 
 Value above_threshold(const Context& c) {
-  const Value x = c.in(0), zero = scalar_like(x, 0);
-  return where(greater(x, scalar_like(x, c.number("alpha", 1))), x, zero);
+  const Value x = c.input(0), zero = scalar_like(x, 0);
+  return where(greater(x, scalar_like(x, c.float_attr("alpha", 1))), x, zero);
 }
 
 Value shrunk(const Context& c) {
-  const Value x = c.in(0);
-  const double lambda = c.number("lambd", 0.5), bias = c.number("bias", 0);
+  const Value x = c.input(0);
+  const double lambda = c.float_attr("lambd", 0.5), bias = c.float_attr("bias", 0);
   const Value positive = greater(x, scalar_like(x, lambda));
   const Value negative = less(x, scalar_like(x, -lambda));
   return where(positive, x - bias, where(negative, x + bias, scalar_like(x, 0)));
@@ -161,41 +161,42 @@ Value shrunk(const Context& c) {
 
 /// Asinh. Computes log(|x| + sqrt(x^2 + 1)) without cancellation, and restores the sign of x.
 Value area_sinh(const Context& c) {
-  const Value x = c.in(0), a = abs(x);
+  const Value x = c.input(0), a = abs(x);
   const Value y = log1p(a + square(a) / (sqrt(square(a) + 1.0) + 1.0));
   return where(less(x, scalar_like(x, 0)), neg(y), y);
 }
 
 /// Acosh. Computes log(x + sqrt(x^2 - 1)) from x - 1, without cancellation.
 Value area_cosh(const Context& c) {
-  const Value x = c.in(0), d = x - 1.0;
+  const Value x = c.input(0), d = x - 1.0;
   return log1p(d + sqrt(d * (x + 1.0)));
 }
 
 Value area_tanh(const Context& c) {
-  const Value x = c.in(0);
+  const Value x = c.input(0);
   return (log1p(x) - log1p(neg(x))) * 0.5;
 }
 
 /// Dropout. In inference, returns the input and an all-true mask. In training, returns only the
-/// output; the random mask differs from those of other ONNX implementations.
+/// output, not the random mask. The random numbers differ from those of other ONNX implementations.
 Operands dropped(const Context& c) {
-  const Value x = c.in(0);
-  const bool training = c.has(2) && c.constant(2).item() != 0;
-  const double p = c.has(1) ? c.constant(1).item() : c.number("ratio", 0.5);
+  const Value x = c.input(0);
+  const bool training = c.has_input(2) && c.constant(2).item() != 0;
+  const double p = c.has_input(1) ? c.constant(1).item() : c.float_attr("ratio", 0.5);
   if (!training || p == 0) {
     return {x, fill(c.graph(), {.type = Type{boolean, x.shape(), {}}, .value = 1})};
   }
-  if (c.has_attr("seed")) c.not_mapped("training with a seed: the random numbers would differ");
+  if (c.has_attr("seed"))
+    c.fail_unsupported("training with a seed: the random numbers would differ");
   return {dropout(x, {.p = p}, c.loc())};
 }
 
 Value infinite(const Context& c) {
-  return is_inf(c.in(0), {.detect_positive = c.flag("detect_positive", true),
-                          .detect_negative = c.flag("detect_negative", true)});
+  return is_inf(c.input(0), {.detect_positive = c.bool_attr("detect_positive", true),
+                             .detect_negative = c.bool_attr("detect_negative", true)});
 }
 
-Value converted(const Context& c) { return cast(c.in(0), dtype_of(c, c.integer("to", 0))); }
+Value converted(const Context& c) { return cast(c.input(0), dtype_of(c, c.int_attr("to", 0))); }
 
 using Function = Value (*)(const Context&);
 
@@ -204,25 +205,26 @@ const std::map<std::string, Function> kFunctions = {
     {"Asinh", area_sinh},
     {"Atanh", area_tanh},
     {"Cast", converted},
-    {"CastLike", [](const Context& c) { return cast(c.in(0), c.in(1).dtype()); }},
-    {"Celu", [](const Context& c) { return celu(c.in(0), {.alpha = c.number("alpha", 1)}); }},
+    {"CastLike", [](const Context& c) { return cast(c.input(0), c.input(1).dtype()); }},
+    {"Celu",
+     [](const Context& c) { return celu(c.input(0), {.alpha = c.float_attr("alpha", 1)}); }},
     {"Clip", clipped},
     {"Div", divide},
-    {"Elu", [](const Context& c) { return elu(c.in(0), {.alpha = c.number("alpha", 1)}); }},
+    {"Elu", [](const Context& c) { return elu(c.input(0), {.alpha = c.float_attr("alpha", 1)}); }},
     {"Gelu",
      [](const Context& c) {
-       return gelu(c.in(0), {.approximate = c.text("approximate", "none")});
+       return gelu(c.input(0), {.approximate = c.string_attr("approximate", "none")});
      }},
     {"HardSigmoid",
      [](const Context& c) {
-       return hard_sigmoid(c.in(0),
-                           {.alpha = c.number("alpha", 0.2), .beta = c.number("beta", 0.5)});
+       return hard_sigmoid(
+           c.input(0), {.alpha = c.float_attr("alpha", 0.2), .beta = c.float_attr("beta", 0.5)});
      }},
-    {"Identity", [](const Context& c) { return c.in(0); }},
+    {"Identity", [](const Context& c) { return c.input(0); }},
     {"IsInf", infinite},
     {"LeakyRelu",
      [](const Context& c) {
-       return leaky_relu(c.in(0), {.negative_slope = c.number("alpha", 0.01)});
+       return leaky_relu(c.input(0), {.negative_slope = c.float_attr("alpha", 0.01)});
      }},
     {"Mean", mean_of_inputs},
     {"Mod", modulo},
@@ -233,19 +235,19 @@ const std::map<std::string, Function> kFunctions = {
     {"SwiGLU", gated},
     {"Swish", swished},
     {"ThresholdedRelu", above_threshold},
-    {"Where", [](const Context& c) { return where(c.in(0), c.in(1), c.in(2)); }}};
+    {"Where", [](const Context& c) { return where(c.input(0), c.input(1), c.input(2)); }}};
 
 }  // namespace
 
 void add_elementwise(Mappings& all) {
   for (const auto& [name, op] : kUnary) {
     all[name] = [op](const Context& c) {
-      return Operands{record(c.graph(), op, {c.in(0)}, {}, c.loc())[0]};
+      return Operands{record(c.graph(), op, {c.input(0)}, {}, c.loc())[0]};
     };
   }
   for (const auto& [name, op] : kBinary) {
     all[name] = [op](const Context& c) {
-      return Operands{record(c.graph(), op, {c.in(0), second_operand(c)}, {}, c.loc())[0]};
+      return Operands{record(c.graph(), op, {c.input(0), second_operand(c)}, {}, c.loc())[0]};
     };
   }
   for (const auto& [name, function] : kFunctions) {

@@ -7,62 +7,63 @@ namespace fluid::onnx {
 namespace {
 
 Operands gathered(const Context& c) {
-  const Value x = c.in(0);
-  const int64_t axis = c.integer("axis", 0);
-  return {gather(x, from_start(c.in(1), extent(c, x, axis)), {.axis = axis})};
+  const Value x = c.input(0);
+  const int64_t axis = c.int_attr("axis", 0);
+  return {gather(x, normalize_indices(c.input(1), extent(c, x, axis)), {.axis = axis})};
 }
 
 Operands gathered_elements(const Context& c) {
-  const Value x = c.in(0);
-  const int64_t axis = c.integer("axis", 0);
-  Value index = from_start(c.in(1), extent(c, x, axis));
+  const Value x = c.input(0);
+  const int64_t axis = c.int_attr("axis", 0);
+  Value index = normalize_indices(c.input(1), extent(c, x, axis));
   return {take_along_axis(x, index, {.axis = axis})};
 }
 
 Operands scattered(const Context& c) {
-  const Value x = c.in(0);
-  const int64_t axis = c.integer("axis", 0);
-  return {scatter(x, from_start(c.in(1), extent(c, x, axis)), c.in(2),
-                  {.axis = axis, .reduce = c.text("reduction", "none")})};
+  const Value x = c.input(0);
+  const int64_t axis = c.int_attr("axis", 0);
+  return {scatter(x, normalize_indices(c.input(1), extent(c, x, axis)), c.input(2),
+                  {.axis = axis, .reduce = c.string_attr("reduction", "none")})};
 }
 
 /// Replaces negative indices in `index` [..., K] by their sum with the extent. The K columns index
 /// dimensions batch_dims to batch_dims + K - 1 of x.
-Value tuples_from_start(const Context& c, Value x, Value index, int64_t batch_dims) {
+Value normalize_index_tuples(const Context& c, Value x, Value index, int64_t batch_dims) {
   std::vector<int64_t> counts;
   const int64_t k = extent(c, index, -1);
   for (int64_t i = 0; i < k; ++i) counts.push_back(extent(c, x, batch_dims + i));
-  const Value by_dimension = cast(c.record_constant(tensor_of(counts)), index.dtype());
+  const Value by_dimension = cast(c.record_constant(i64_tensor(counts)), index.dtype());
   return where(less(index, scalar_like(index, 0)), index + by_dimension, index);
 }
 
 Operands gathered_nd(const Context& c) {
-  const Value x = c.in(0);
-  const int64_t batch_dims = c.integer("batch_dims", 0);
-  return {gather_nd(x, tuples_from_start(c, x, c.in(1), batch_dims), {.batch_dims = batch_dims})};
+  const Value x = c.input(0);
+  const int64_t batch_dims = c.int_attr("batch_dims", 0);
+  return {gather_nd(x, normalize_index_tuples(c, x, c.input(1), batch_dims),
+                    {.batch_dims = batch_dims})};
 }
 
 Operands scattered_nd(const Context& c) {
-  const Value x = c.in(0);
-  return {scatter_nd(x, tuples_from_start(c, x, c.in(1), 0), c.in(2),
-                     {.reduce = c.text("reduction", "none")})};
+  const Value x = c.input(0);
+  return {scatter_nd(x, normalize_index_tuples(c, x, c.input(1), 0), c.input(2),
+                     {.reduce = c.string_attr("reduction", "none")})};
 }
 
 /// OneHot: values[1] at the index, values[0] elsewhere. An index out of range sets no element.
 Operands one_hot_of(const Context& c) {
   const auto depth = static_cast<int64_t>(c.constant(1).item());
-  const Value label = from_start(cast(c.in(0), i64), depth);
+  const Value label = normalize_indices(cast(c.input(0), i64), depth);
   Shape shape = label.shape();
   shape.push_back(depth);
   const Value hot = cast(one_hot(label, {.to = Type{f32, shape, {}}}), boolean);
-  const Values values = split(c.in(2), {.sizes = {1, 1}});
-  return {axis_back(where(hot, values[1], values[0]), c.integer("axis", -1))};
+  const Values values = split(c.input(2), {.sizes = {1, 1}});
+  return {move_axis_from_end(where(hot, values[1], values[0]), c.int_attr("axis", -1))};
 }
 
 /// ReverseSequence: reverses the first lengths[b] elements of each sequence b.
 Operands reversed_sequences(const Context& c) {
-  const Value x = c.in(0), lengths = cast(c.in(1), i64);
-  const int64_t time_axis = c.integer("time_axis", 0), batch_axis = c.integer("batch_axis", 1);
+  const Value x = c.input(0), lengths = cast(c.input(1), i64);
+  const int64_t time_axis = c.int_attr("time_axis", 0), batch_axis = c.int_attr("batch_axis", 1);
   const int64_t steps = extent(c, x, time_axis);
   const auto along = [&](Value v, int64_t axis) {
     Shape shape(x.shape().size(), Dim(1));
@@ -78,15 +79,15 @@ Operands reversed_sequences(const Context& c) {
 /// TensorScatter: writes row t of the update to row write_indices[b] + t of the cache, along
 /// `axis`. In mode `circular`, rows beyond the end wrap around.
 Operands scattered_rows(const Context& c) {
-  const Value cache = c.in(0), update = c.in(1);
-  const int64_t rank = cache.shape().rank(), axis = from_front(c.integer("axis", -2), rank);
+  const Value cache = c.input(0), update = c.input(1);
+  const int64_t rank = cache.shape().rank(), axis = normalize_axis(c.int_attr("axis", -2), rank);
   const int64_t rows = extent(c, update, axis), length = extent(c, cache, axis);
   Shape by_row(static_cast<size_t>(rank), Dim(1)), by_sample(by_row);
   by_row[static_cast<size_t>(axis)] = rows;
   by_sample[0] = update.shape()[0];
   Value index = reshape(arange(c.graph(), {.type = Type{i64, {rows}, {}}}), by_row);
-  if (c.has(2)) index = index + reshape(cast(c.in(2), i64), by_sample);
-  if (c.text("mode", "linear") == "circular") {
+  if (c.has_input(2)) index = index + reshape(cast(c.input(2), i64), by_sample);
+  if (c.string_attr("mode", "linear") == "circular") {
     index = mod(index, scalar_like(index, static_cast<double>(length)));
   }
   return {scatter(cache, broadcast_to(index, update.shape()), update, {.axis = axis})};

@@ -8,7 +8,7 @@ namespace {
 
 /// Matrix product, like numpy.matmul: a left vector is a row, a right vector is a column.
 Operands product(const Context& c) {
-  Value a = c.in(0), b = c.in(1);
+  Value a = c.input(0), b = c.input(1);
   const bool row = a.shape().rank() == 1, column = b.shape().rank() == 1;
   if (row) a = unsqueeze(a, {.axes = 0});
   if (column) b = unsqueeze(b, {.axes = 1});
@@ -22,17 +22,17 @@ Operands product(const Context& c) {
 
 /// Gemm: alpha * a b + beta * c.
 Operands general_product(const Context& c) {
-  const MatmulAttrs attrs{.transpose_a = c.flag("transA", false),
-                          .transpose_b = c.flag("transB", false)};
-  const double alpha = c.number("alpha", 1), beta = c.number("beta", 1);
-  Value y = matmul(c.in(0), c.in(1), attrs);
+  const MatmulAttrs attrs{.transpose_a = c.bool_attr("transA", false),
+                          .transpose_b = c.bool_attr("transB", false)};
+  const double alpha = c.float_attr("alpha", 1), beta = c.float_attr("beta", 1);
+  Value y = matmul(c.input(0), c.input(1), attrs);
   if (alpha != 1) y = y * alpha;
-  if (!c.has(2) || beta == 0) return {y};
-  return {y + (beta == 1 ? c.in(2) : c.in(2) * beta)};
+  if (!c.has_input(2) || beta == 0) return {y};
+  return {y + (beta == 1 ? c.input(2) : c.input(2) * beta)};
 }
 
 Operands summed_products(const Context& c) {
-  return {einsum(c.ins(), {.equation = c.text("equation", "")})};
+  return {einsum(c.inputs(), {.equation = c.string_attr("equation", "")})};
 }
 
 }  // namespace

@@ -24,17 +24,18 @@ Operands record_node(ir::Graph& graph, const Node& node, const RecordConstant& c
                      const Loc& loc) {
   const Context c(graph, node, constant, loc);
   const auto mapping = mappings().find(node.op);
-  if (mapping == mappings().end()) c.not_mapped("no such operator");
+  if (mapping == mappings().end()) c.fail_unsupported("no such operator");
   Operands outputs = mapping->second(c);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const bool computed = i < outputs.size() && outputs[i];
-    if (c.wants(i) && !computed) c.not_mapped("output " + std::to_string(i) + " is not computed");
+    if (c.has_output(i) && !computed)
+      c.fail_unsupported("output " + std::to_string(i) + " is not computed");
   }
   outputs.resize(node.outputs.size());
   return outputs;
 }
 
-std::vector<std::string> mapped_operators() {
+std::vector<std::string> supported_operators() {
   std::vector<std::string> names;
   for (const auto& [name, mapping] : mappings()) names.push_back(name);
   return names;

@@ -16,12 +16,12 @@ using RecordConstant = std::function<Value(const Tensor&)>;
 
 /// Records the ops of a node in `graph`. Returns one operand for each output of the node; outputs
 /// that the node omits are empty. Outputs known during import, such as those of Constant and Shape,
-/// are tensors. Throws NotMapped, which names the operator and the reason, if Fluid cannot compute
-/// the node. Throws UserError for inputs of invalid types.
+/// are tensors. Throws Unsupported, which names the operator and the reason, if Fluid cannot
+/// compute the node. Throws UserError for inputs of invalid types.
 Operands record_node(ir::Graph& graph, const Node& node, const RecordConstant& constant,
                      const Loc& loc = Loc::here());
 
 /// The names of the ONNX operators that record_node() supports, sorted.
-std::vector<std::string> mapped_operators();
+std::vector<std::string> supported_operators();
 
 }  // namespace fluid::onnx

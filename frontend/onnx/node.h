@@ -41,7 +41,7 @@ struct Node {
 };
 
 /// Thrown if Fluid does not support the node's operator, or its attributes or inputs.
-class NotMapped : public UserError {
+class Unsupported : public UserError {
  public:
   using UserError::UserError;
 };

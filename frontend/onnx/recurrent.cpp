@@ -39,19 +39,19 @@ Activation activation(const Context& c, const std::string& name, std::optional<d
       return hard_sigmoid(x, {.alpha = or_else(a, 0.2), .beta = or_else(b, 0.5)});
     };
   }
-  c.not_mapped("activation '" + name + "'");
+  c.fail_unsupported("activation '" + name + "'");
 }
 
 /// Returns the activations of all directions, fallback.size() per direction. `fallback`: the names
 /// of the default activations of one direction.
 std::vector<Activation> activations(const Context& c, size_t directions,
                                     const std::vector<std::string>& fallback) {
-  std::vector<std::string> names = c.strings("activations");
+  std::vector<std::string> names = c.strings_attr("activations");
   while (names.size() < directions * fallback.size()) {
     names.insert(names.end(), fallback.begin(), fallback.end());
   }
-  const std::vector<double> alphas = c.numbers("activation_alpha"),
-                            betas = c.numbers("activation_beta");
+  const std::vector<double> alphas = c.floats_attr("activation_alpha"),
+                            betas = c.floats_attr("activation_beta");
   const auto at = [](const std::vector<double>& list, size_t i) {
     return i < list.size() ? std::optional(list[i]) : std::nullopt;
   };
@@ -73,7 +73,7 @@ struct Cell {
   int64_t units;
 
   Value bounded(Value x) const {
-    const double clip_at = c.number("clip", 0);
+    const double clip_at = c.float_attr("clip", 0);
     return clip_at > 0 ? clip(x, {.min = -clip_at, .max = clip_at}) : x;
   }
   Value activate(size_t i, Value x) const { return act.at(i)(bounded(x)); }
@@ -105,7 +105,7 @@ Values gru_step(const Cell& cell, Value x, const Values& states) {
   const Values of_x = cell.gates(cell.from_input(x)), of_h = cell.gates(cell.from_state(h));
   const Value z = cell.activate(0, of_x[0] + of_h[0]), r = cell.activate(0, of_x[1] + of_h[1]);
   Value candidate;
-  if (cell.c.flag("linear_before_reset", false)) {
+  if (cell.c.bool_attr("linear_before_reset", false)) {
     candidate = of_x[2] + r * of_h[2];
   } else {
     const Ints from = {2 * cell.units}, to = {3 * cell.units};
@@ -127,8 +127,9 @@ Values lstm_step(const Cell& cell, Value x, const Values& states) {
     return peepholes.empty() ? gate : gate + peepholes[which] * state;
   };
   const Value i = cell.activate(0, with_peephole(all[0], 0, c));
-  const Value f =
-      cell.c.flag("input_forget", false) ? 1.0 - i : cell.activate(0, with_peephole(all[2], 2, c));
+  const Value f = cell.c.bool_attr("input_forget", false)
+                      ? 1.0 - i
+                      : cell.activate(0, with_peephole(all[2], 2, c));
   const Value next = f * c + i * cell.activate(1, all[3]);
   const Value o = cell.activate(0, with_peephole(all[1], 1, next));
   return {o * cell.act.at(2)(next), next};
@@ -146,29 +147,29 @@ const std::map<std::string, Kind> kKinds = {
     {"LSTM", {lstm_step, 4, 2, {"sigmoid", "tanh", "tanh"}}},
     {"RNN", {rnn_step, 1, 1, {"tanh"}}}};
 
-/// Returns all[direction], where dimension 0 of the input `all` is the direction of the RNN.
+/// Returns all[direction]. Dimension 0 of `all` is the direction of the RNN.
 Value of_direction(Value all, int64_t direction) {
   return squeeze(slice(all, {.starts = direction, .stops = direction + 1}), {.axes = 0});
 }
 
 /// Returns the initial state [N, H] of a direction from input i; zeros if the node omits the input.
 Value initial_state(const Context& c, size_t i, int64_t direction, const Type& type) {
-  if (!c.has(i)) return fill(c.graph(), {.type = type, .value = 0});
-  const bool batch_first = c.integer("layout", 0) == 1;
-  const Value all = batch_first ? transpose(c.in(i), {.perm = {1, 0, 2}}) : c.in(i);
+  if (!c.has_input(i)) return fill(c.graph(), {.type = type, .value = 0});
+  const bool batch_first = c.int_attr("layout", 0) == 1;
+  const Value all = batch_first ? transpose(c.input(i), {.perm = {1, 0, 2}}) : c.input(i);
   return of_direction(all, direction);
 }
 
 /// Returns bool [T, N, 1]: whether step t is within the length of sequence n.
 Value steps_within(const Context& c, Value x) {
-  const Value lengths = c.in(kLengths);
+  const Value lengths = c.input(kLengths);
   const int64_t steps = extent(c, x, 0);
   const Value t = arange(c.graph(), {.type = Type{lengths.dtype(), {steps}, {}}});
   return unsqueeze(less(unsqueeze(t, {.axes = 1}), lengths), {.axes = 2});
 }
 
-/// Returns the hidden states [T, N, H] and the final states of one direction. Steps beyond the
-/// length of a sequence keep its states and output 0.
+/// Returns the hidden states [T, N, H] and the final states of one direction. At steps past the end
+/// of a sequence, the states do not change and the outputs are 0.
 ScanResult run(const Cell& cell, const Kind& kind, Value x, int64_t direction, bool reverse) {
   const Context& c = cell.c;
   const Type state{x.dtype(), {x.shape()[1], cell.units}, {}};
@@ -177,7 +178,7 @@ ScanResult run(const Cell& cell, const Kind& kind, Value x, int64_t direction, b
     states.push_back(initial_state(c, kInitialH + i, direction, state));
   }
   Values sequences = {x};
-  const bool has_lengths = c.has(kLengths);
+  const bool has_lengths = c.has_input(kLengths);
   if (has_lengths) sequences.push_back(steps_within(c, x));
   const auto body = [&](const Values& carries, const Values& elements) {
     Values next = kind.step(cell, elements[0], carries);
@@ -193,24 +194,24 @@ ScanResult run(const Cell& cell, const Kind& kind, Value x, int64_t direction, b
 
 Cell cell_of(const Context& c, const Kind& kind, int64_t direction,
              const std::vector<Activation>& all) {
-  const int64_t units = c.integer("hidden_size", extent(c, c.in(kR), 2));
+  const int64_t units = c.int_attr("hidden_size", extent(c, c.input(kR), 2));
   const size_t each = kind.activations.size();
   const auto first = all.begin() + direction * static_cast<int64_t>(each);
   Cell cell{.c = c,
-            .w = of_direction(c.in(kW), direction),
-            .r = of_direction(c.in(kR), direction),
+            .w = of_direction(c.input(kW), direction),
+            .r = of_direction(c.input(kR), direction),
             .b = {},
             .rb = {},
             .peepholes = {},
             .act = {first, first + static_cast<ptrdiff_t>(each)},
             .units = units};
-  if (c.has(kB)) {
+  if (c.has_input(kB)) {
     const Values biases =
-        split(of_direction(c.in(kB), direction), {.sizes = Ints(2, kind.gates * units)});
+        split(of_direction(c.input(kB), direction), {.sizes = Ints(2, kind.gates * units)});
     cell.b = biases[0];
     cell.rb = biases[1];
   }
-  if (c.has(kPeepholes)) cell.peepholes = of_direction(c.in(kPeepholes), direction);
+  if (c.has_input(kPeepholes)) cell.peepholes = of_direction(c.input(kPeepholes), direction);
   return cell;
 }
 
@@ -218,10 +219,10 @@ Cell cell_of(const Context& c, const Kind& kind, int64_t direction,
 /// of the inputs and outputs.
 Operands recurrent(const Context& c) {
   const Kind& kind = kKinds.at(c.op());
-  const bool batch_first = c.integer("layout", 0) == 1;
-  const std::string way = c.text("direction", "forward");
+  const bool batch_first = c.int_attr("layout", 0) == 1;
+  const std::string way = c.string_attr("direction", "forward");
   const int64_t directions = way == "bidirectional" ? 2 : 1;
-  const Value x = batch_first ? transpose(c.in(kX), {.perm = {1, 0, 2}}) : c.in(kX);
+  const Value x = batch_first ? transpose(c.input(kX), {.perm = {1, 0, 2}}) : c.input(kX);
   const std::vector<Activation> all =
       activations(c, static_cast<size_t>(directions), kind.activations);
   Values y;

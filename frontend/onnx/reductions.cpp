@@ -89,16 +89,16 @@ std::optional<Value> extremum_of_nothing(const Context& c, Value x, const Reduct
     return std::nullopt;
   }
   const Type type = reduce_sum(x, r).type();
-  if (!maximum && !is_float(x.dtype())) c.not_mapped("the minimum of no integers");
+  if (!maximum && !is_float(x.dtype())) c.fail_unsupported("the minimum of no integers");
   return fill(c.graph(), {.type = type, .value = maximum ? least(x.dtype()) : double{INFINITY}});
 }
 
 Operands reduced(const Context& c, Reduce reduce) {
-  const Value x = c.in(0);
-  Reduction r{c.list("axes"), c.flag("keepdims", true)};
-  if (c.has(1)) r.axes = Ints(c.integers(1));
-  if (r.axes.empty() && c.flag("noop_with_empty_axes", false)) {
-    // Applies the reduction to single elements, over an added axis of extent 1.
+  const Value x = c.input(0);
+  Reduction r{c.ints_attr("axes"), c.bool_attr("keepdims", true)};
+  if (c.has_input(1)) r.axes = Ints(c.constant_integers(1));
+  if (r.axes.empty() && c.bool_attr("noop_with_empty_axes", false)) {
+    // Without axes, ONNX reduces each element on its own. Reduces over an added axis of extent 1.
     const Shape shape = x.shape();
     return {reduce(unsqueeze(x, {.axes = shape.rank()}), {shape.rank(), false})};
   }
@@ -108,10 +108,10 @@ Operands reduced(const Context& c, Reduce reduce) {
 
 /// ArgMax or ArgMin. With select_last_index, finds the first extremum of the reversed axis.
 Value arg_extremum(const Context& c) {
-  const bool maximum = c.op() == "ArgMax", last = c.flag("select_last_index", false);
-  const int64_t axis = c.integer("axis", 0);
-  const bool keep = c.flag("keepdims", true);
-  Value x = c.in(0);
+  const bool maximum = c.op() == "ArgMax", last = c.bool_attr("select_last_index", false);
+  const int64_t axis = c.int_attr("axis", 0);
+  const bool keep = c.bool_attr("keepdims", true);
+  Value x = c.input(0);
   const double end = last ? static_cast<double>(extent(c, x, axis) - 1) : 0;
   if (last) x = flip(x, {.axes = axis});
   const Value index = maximum ? argmax(x, {.axis = axis, .keep_dims = keep})
@@ -121,10 +121,10 @@ Value arg_extremum(const Context& c) {
 
 /// Before operator set 13, operators of the softmax family flatten the dimensions from `axis` on.
 Value along_axis(const Context& c, const std::function<Value(Value x, int64_t axis)>& function) {
-  const Value x = c.in(0);
-  if (c.opset() >= 13) return function(x, c.integer("axis", -1));
+  const Value x = c.input(0);
+  if (c.opset() >= 13) return function(x, c.int_attr("axis", -1));
   const Shape shape = x.shape();
-  const int64_t axis = from_front(c.integer("axis", 1), shape.rank());
+  const int64_t axis = normalize_axis(c.int_attr("axis", 1), shape.rank());
   if (axis + 1 == shape.rank()) return function(x, axis);
   const Shape lead(shape.begin(), shape.begin() + axis), rest(shape.begin() + axis, shape.end());
   return reshape(function(reshape(x, {lead.numel(), rest.numel()}), 1), shape);
@@ -132,25 +132,25 @@ Value along_axis(const Context& c, const std::function<Value(Value x, int64_t ax
 
 /// Returns 1 at the first maximum along `axis`, 0 elsewhere.
 Value hard_maximum(Value x, int64_t axis) {
-  const Value last = axis_last(x, axis);
-  return axis_back(one_hot(argmax(last), {.to = last.type()}), axis);
+  const Value last = move_axis_to_end(x, axis);
+  return move_axis_from_end(one_hot(argmax(last), {.to = last.type()}), axis);
 }
 
 template <class Attributes>
 Value cumulative(const Context& c, Value (*function)(Value, const Attributes&, const Loc&)) {
   Attributes attrs;
   attrs.axis = c.constant(1).integer(0);
-  attrs.exclusive = c.flag("exclusive", false);
-  attrs.reverse = c.flag("reverse", false);
-  return function(c.in(0), attrs, c.loc());
+  attrs.exclusive = c.bool_attr("exclusive", false);
+  attrs.reverse = c.bool_attr("reverse", false);
+  return function(c.input(0), attrs, c.loc());
 }
 
 Operands largest(const Context& c) {
-  const int64_t k = c.arity() > 1 ? c.constant(1).integer(0) : c.integer("k", 0);
-  const Values y = topk(c.in(0), {.k = k,
-                                  .axis = c.integer("axis", -1),
-                                  .largest = c.flag("largest", true),
-                                  .sorted = c.flag("sorted", true)});
+  const int64_t k = c.num_inputs() > 1 ? c.constant(1).integer(0) : c.int_attr("k", 0);
+  const Values y = topk(c.input(0), {.k = k,
+                                     .axis = c.int_attr("axis", -1),
+                                     .largest = c.bool_attr("largest", true),
+                                     .sorted = c.bool_attr("sorted", true)});
   return {y[0], y[1]};
 }
 

@@ -26,17 +26,19 @@ struct Options {
 
 Options options_of(const Context& c) {
   if (c.op() == "Upsample") {
-    return {
-        .mode = c.text("mode", "nearest"), .coordinates = "asymmetric", .nearest_mode = "floor"};
+    return {.mode = c.string_attr("mode", "nearest"),
+            .coordinates = "asymmetric",
+            .nearest_mode = "floor"};
   }
-  return {.mode = c.text("mode", "nearest"),
-          .coordinates = c.text("coordinate_transformation_mode",
-                                c.opset() < 11 ? "asymmetric" : "half_pixel"),
-          .nearest_mode = c.text("nearest_mode", c.opset() < 11 ? "floor" : "round_prefer_floor"),
-          .antialias = c.flag("antialias", false),
-          .exclude_outside = c.flag("exclude_outside", false),
-          .cubic_coefficient = c.number("cubic_coeff_a", -0.75),
-          .extrapolation_value = c.number("extrapolation_value", 0)};
+  return {.mode = c.string_attr("mode", "nearest"),
+          .coordinates = c.string_attr("coordinate_transformation_mode",
+                                       c.opset() < 11 ? "asymmetric" : "half_pixel"),
+          .nearest_mode =
+              c.string_attr("nearest_mode", c.opset() < 11 ? "floor" : "round_prefer_floor"),
+          .antialias = c.bool_attr("antialias", false),
+          .exclude_outside = c.bool_attr("exclude_outside", false),
+          .cubic_coefficient = c.float_attr("cubic_coeff_a", -0.75),
+          .extrapolation_value = c.float_attr("extrapolation_value", 0)};
 }
 
 /// Returns the axes with their scales and output extents. Before operator set 11, input 1 of Resize
@@ -46,17 +48,17 @@ std::vector<Axis> axes_of(const Context& c, Value x) {
   const size_t scale_input = old ? 1 : 2;
   std::vector<int64_t> numbers(static_cast<size_t>(x.shape().rank()));
   std::iota(numbers.begin(), numbers.end(), 0);
-  numbers = c.list("axes", numbers);
-  const Tensor* sizes = old || !c.has(3) ? nullptr : &c.constant(3);
+  numbers = c.ints_attr("axes", numbers);
+  const Tensor* sizes = old || !c.has_input(3) ? nullptr : &c.constant(3);
   if (sizes != nullptr && sizes->numel() == 0) sizes = nullptr;
-  std::vector<double> scales = c.numbers("scales");
+  std::vector<double> scales = c.floats_attr("scales");
   if (sizes == nullptr && scales.empty()) {
     const Tensor& given = c.constant(scale_input);
     for (int64_t i = 0; i < given.numel(); ++i) scales.push_back(given.at(i));
   }
   std::vector<Axis> axes;
   for (size_t i = 0; i < numbers.size(); ++i) {
-    Axis a{.axis = from_front(numbers[i], x.shape().rank())};
+    Axis a{.axis = normalize_axis(numbers[i], x.shape().rank())};
     const bool scaled = sizes == nullptr && scales.at(i) == 1;
     if (scaled && !x.shape()[static_cast<size_t>(a.axis)].is_constant()) continue;
     a.in = extent(c, x, a.axis);
@@ -72,10 +74,10 @@ std::vector<Axis> axes_of(const Context& c, Value x) {
   return axes;
 }
 
-/// Gives all axes the same scale unless keep_aspect_ratio_policy is `stretch`.
+/// Uses the same scale for all axes unless keep_aspect_ratio_policy is `stretch`.
 void keep_aspect_ratio(const Context& c, std::vector<Axis>& axes) {
-  const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
-  if (policy == "stretch" || axes.empty() || !c.has(3)) return;
+  const std::string policy = c.string_attr("keep_aspect_ratio_policy", "stretch");
+  if (policy == "stretch" || axes.empty() || !c.has_input(3)) return;
   const auto [least, greatest] = std::ranges::minmax(axes, {}, &Axis::scale);
   const double scale = policy == "not_larger" ? least.scale : greatest.scale;
   for (Axis& a : axes) {
@@ -89,7 +91,7 @@ void set_regions(const Context& c, const Options& options, std::vector<Axis>& ax
   if (options.coordinates != "tf_crop_and_resize") return;
   const Tensor& roi = c.constant(1);
   const auto n = static_cast<int64_t>(axes.size());
-  if (roi.numel() != 2 * n) c.not_mapped("the region of interest does not fit the axes");
+  if (roi.numel() != 2 * n) c.fail_unsupported("the region of interest does not fit the axes");
   for (int64_t i = 0; i < n; ++i) {
     axes[static_cast<size_t>(i)].roi_start = roi.at(i);
     axes[static_cast<size_t>(i)].roi_end = roi.at(n + i);
@@ -108,7 +110,7 @@ double coordinate(const Context& c, const Axis& a, const std::string& mode, int6
   if (mode == "half_pixel_symmetric") {
     return in / 2 * (1 - static_cast<double>(a.out) / out) + half_pixel;
   }
-  if (mode != "tf_crop_and_resize") c.not_mapped("coordinates '" + mode + "'");
+  if (mode != "tf_crop_and_resize") c.fail_unsupported("coordinates '" + mode + "'");
   const double extent = a.roi_end - a.roi_start;
   return a.roi_start * (in - 1) +
          (out == 1 ? extent * (in - 1) / 2 : x * extent * (in - 1) / (out - 1));
@@ -171,7 +173,7 @@ Value gather_nearest(const Context& c, Value x, const Axis& a, const Options& op
     const double at = coordinate(c, a, options.coordinates, i);
     index.push_back(std::clamp(nearest(at, options.nearest_mode), int64_t{0}, a.in - 1));
   }
-  return gather(x, c.record_constant(tensor_of(index)), {.axis = a.axis});
+  return gather(x, c.record_constant(i64_tensor(index)), {.axis = a.axis});
 }
 
 Value interpolated(const Context& c, Value x, const Axis& a, const Options& options) {
@@ -184,7 +186,7 @@ Value interpolated(const Context& c, Value x, const Axis& a, const Options& opti
   if (x.shape().rank() == 1) {
     return squeeze(matmul(unsqueeze(x, {.axes = 0}), by, {.transpose_b = true}), {.axes = 0});
   }
-  return axis_back(matmul(axis_last(x, a.axis), by, {.transpose_b = true}), a.axis);
+  return move_axis_from_end(matmul(move_axis_to_end(x, a.axis), by, {.transpose_b = true}), a.axis);
 }
 
 /// Replaces output elements whose coordinates are outside the input by extrapolation_value.
@@ -208,8 +210,8 @@ bool is_identity(const Axis& a) {
   return a.scale == 1 && a.in == a.out && a.roi_start == 0 && a.roi_end == 1;
 }
 
-/// Whether op resize2d gives the same result. Only the last two axes of x may change, with a scale
-/// of exactly out / in.
+/// Returns whether op resize2d computes this resize. Only the last two axes of x may change, with a
+/// scale of exactly out / in.
 bool is_resize2d(Value x, const std::vector<Axis>& axes, const Options& options) {
   if (x.shape().rank() != 4 || !is_float(x.dtype()) || options.antialias ||
       options.exclude_outside || options.cubic_coefficient != -0.75) {
@@ -243,10 +245,10 @@ Value resized_images(Value x, const std::vector<Axis>& axes, const Options& opti
 }
 
 Operands resized(const Context& c) {
-  Value x = c.in(0);
+  Value x = c.input(0);
   const Options options = options_of(c);
   if (options.mode != "nearest" && options.mode != "linear" && options.mode != "cubic") {
-    c.not_mapped("mode '" + options.mode + "'");
+    c.fail_unsupported("mode '" + options.mode + "'");
   }
   std::vector<Axis> axes = axes_of(c, x);
   keep_aspect_ratio(c, axes);
@@ -256,7 +258,7 @@ Operands resized(const Context& c) {
   for (const Axis& a : axes) {
     if (is_identity(a)) continue;
     const bool by_index = options.mode == "nearest";
-    if (!by_index && !is_float(x.dtype())) c.not_mapped("interpolates " + x.type().str());
+    if (!by_index && !is_float(x.dtype())) c.fail_unsupported("interpolates " + x.type().str());
     x = by_index ? gather_nearest(c, x, a, options) : interpolated(c, x, a, options);
     if (crops) x = extrapolated(c, x, a, options);
   }

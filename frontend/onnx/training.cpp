@@ -15,14 +15,15 @@ namespace {
 using Update = std::function<Values(Value x, Value g, const Values& states)>;
 
 Operands updated(const Context& c, size_t states, const Update& update) {
-  const size_t kinds = states + 2, tensors = (c.arity() - 2) / kinds;
-  if (c.arity() != 2 + tensors * kinds) c.not_mapped("inputs do not fit " + std::to_string(kinds));
+  const size_t kinds = states + 2, tensors = (c.num_inputs() - 2) / kinds;
+  if (c.num_inputs() != 2 + tensors * kinds)
+    c.fail_unsupported("inputs do not fit " + std::to_string(kinds));
   Operands outputs(tensors * (states + 1));
   for (size_t i = 0; i < tensors; ++i) {
-    const Value x = c.in(2 + i), gradient = c.in(2 + tensors + i);
+    const Value x = c.input(2 + i), gradient = c.input(2 + tensors + i);
     Values of_tensor;
-    for (size_t s = 0; s < states; ++s) of_tensor.push_back(c.in(2 + (2 + s) * tensors + i));
-    const Value g = gradient + x * c.number("norm_coefficient", 0);
+    for (size_t s = 0; s < states; ++s) of_tensor.push_back(c.input(2 + (2 + s) * tensors + i));
+    const Value g = gradient + x * c.float_attr("norm_coefficient", 0);
     const Values y = update(x, g, of_tensor);
     for (size_t k = 0; k < y.size(); ++k) outputs[k * tensors + i] = y[k];
   }
@@ -30,22 +31,24 @@ Operands updated(const Context& c, size_t states, const Update& update) {
 }
 
 /// The learning rate R as a scalar of x's dtype.
-Value rate(const Context& c, Value x) { return cast(reshape(c.in(0), Shape{}), x.dtype()); }
+Value rate(const Context& c, Value x) { return cast(reshape(c.input(0), Shape{}), x.dtype()); }
 
-Value update_count(const Context& c, Value x) { return cast(reshape(c.in(1), Shape{}), x.dtype()); }
+Value update_count(const Context& c, Value x) {
+  return cast(reshape(c.input(1), Shape{}), x.dtype());
+}
 
 Operands adagrad(const Context& c) {
   return updated(c, 1, [&](Value x, Value g, const Values& states) {
-    const Value decay = update_count(c, x) * c.number("decay_factor", 0) + 1.0;
+    const Value decay = update_count(c, x) * c.float_attr("decay_factor", 0) + 1.0;
     const Value sum = states[0] + square(g);
-    const Value step = rate(c, x) / decay * g / (sqrt(sum) + c.number("epsilon", 0));
+    const Value step = rate(c, x) / decay * g / (sqrt(sum) + c.float_attr("epsilon", 0));
     return Values{x - step, sum};
   });
 }
 
 /// Applies Adam's bias correction if T > 0, that is, from the second update on.
 Operands adam(const Context& c) {
-  const double alpha = c.number("alpha", 0.9), beta = c.number("beta", 0.999);
+  const double alpha = c.float_attr("alpha", 0.9), beta = c.float_attr("beta", 0.999);
   return updated(c, 2, [&](Value x, Value g, const Values& states) {
     const Value v = states[0] * alpha + g * (1 - alpha);
     const Value h = states[1] * beta + square(g) * (1 - beta);
@@ -53,14 +56,14 @@ Operands adam(const Context& c) {
     const Value v_share = 1.0 - pow(scalar_like(x, alpha), t);
     const Value h_share = 1.0 - pow(scalar_like(x, beta), t);
     const Value corrected = where(greater(t, scalar_like(t, 0)), r * sqrt(h_share) / v_share, r);
-    const Value next = x - corrected * v / (sqrt(h) + c.number("epsilon", 0));
-    return Values{next * (1 - c.number("norm_coefficient_post", 0)), v, h};
+    const Value next = x - corrected * v / (sqrt(h) + c.float_attr("epsilon", 0));
+    return Values{next * (1 - c.float_attr("norm_coefficient_post", 0)), v, h};
   });
 }
 
 Operands momentum(const Context& c) {
-  const double alpha = c.number("alpha", 0), beta = c.number("beta", 1);
-  const bool nesterov = c.text("mode", "standard") == "nesterov";
+  const double alpha = c.float_attr("alpha", 0), beta = c.float_attr("beta", 1);
+  const bool nesterov = c.string_attr("mode", "standard") == "nesterov";
   return updated(c, 1, [&](Value x, Value g, const Values& states) {
     const Value later = greater(update_count(c, x), scalar_like(x, 0));
     const Value share = where(later, scalar_like(x, beta), scalar_like(x, 1));
@@ -69,12 +72,12 @@ Operands momentum(const Context& c) {
   });
 }
 
-/// Gradient: differentiates value `y` with respect to the inputs `xs`. ONNX does not differentiate
-/// with respect to the other inputs.
+/// Gradient: differentiates value `y` with respect to the inputs `xs`. The other inputs are
+/// constants.
 Operands gradients_of(const Context& c) {
   Values xs;
-  for (size_t i = 0; i < c.strings("xs").size(); ++i) xs.push_back(c.in(i));
-  const Values dxs = gradients(c.named(c.text("y", "")), xs, c.loc());
+  for (size_t i = 0; i < c.strings_attr("xs").size(); ++i) xs.push_back(c.input(i));
+  const Values dxs = gradients(c.tensor_value(c.string_attr("y", "")), xs, c.loc());
   return {dxs.begin(), dxs.end()};
 }
 

@@ -13,28 +13,29 @@ namespace {
 using List = std::vector<int64_t>;
 
 /// Returns the op's name with a suffix for the spatial dimensions of x, such as "conv2d". Throws
-/// NotMapped unless x has 1 to 3 spatial dimensions.
+/// Unsupported unless x has 1 to 3 spatial dimensions.
 std::string spatial_op(const Context& c, const std::string& op, Value x) {
   const int64_t dims = x.shape().rank() - 2;
-  if (dims < 1 || dims > 3) c.not_mapped(x.type().str() + " has not 1 to 3 spatial dimensions");
+  if (dims < 1 || dims > 3)
+    c.fail_unsupported(x.type().str() + " has not 1 to 3 spatial dimensions");
   return op + std::to_string(dims) + "d";
 }
 
 /// Returns the padding from attribute `pads`, or from `auto_pad` and the extents of x.
 List padding_of(const Context& c, Value x, const List& kernel) {
-  const std::string automatic = c.text("auto_pad", "NOTSET");
-  if (automatic == "NOTSET") return c.list("pads", {0});
+  const std::string automatic = c.string_attr("auto_pad", "NOTSET");
+  if (automatic == "NOTSET") return c.ints_attr("pads", {0});
   if (automatic == "VALID") return {0};
   return same_padding(x, {.kernel = Ints(kernel),
-                          .stride = Ints(c.list("strides", {1})),
-                          .dilation = Ints(c.list("dilations", {1})),
+                          .stride = Ints(c.ints_attr("strides", {1})),
+                          .dilation = Ints(c.ints_attr("dilations", {1})),
                           .same = automatic == "SAME_LOWER" ? Same::lower : Same::upper});
 }
 
 Attrs window_of(const Context& c, Value x, const List& kernel) {
-  return {{"stride", c.list("strides", {1})},
+  return {{"stride", c.ints_attr("strides", {1})},
           {"padding", padding_of(c, x, kernel)},
-          {"dilation", c.list("dilations", {1})}};
+          {"dilation", c.ints_attr("dilations", {1})}};
 }
 
 List kernel_of(const Context& c, Value filter) {
@@ -44,16 +45,16 @@ List kernel_of(const Context& c, Value filter) {
 
 /// Adds the bias [O], if any, to the result of a convolution.
 Operands with_bias(const Context& c, Value y) {
-  if (!c.has(2)) return {y};
+  if (!c.has_input(2)) return {y};
   Shape per_channel(y.shape().size() - 1, Dim(1));
   per_channel[0] = y.shape()[1];
-  return {y + reshape(c.in(2), per_channel)};
+  return {y + reshape(c.input(2), per_channel)};
 }
 
 Operands convolved(const Context& c) {
-  const Value x = c.in(0), filter = c.in(1);
+  const Value x = c.input(0), filter = c.input(1);
   Attrs attrs = window_of(c, x, kernel_of(c, filter));
-  attrs.set("groups", c.integer("group", 1));
+  attrs.set("groups", c.int_attr("group", 1));
   return with_bias(c, record(c.graph(), spatial_op(c, "conv", x), {x, filter}, attrs, c.loc())[0]);
 }
 
@@ -61,11 +62,11 @@ Operands convolved(const Context& c) {
 /// output_shape: total padding = stride (x - 1) + dilation (k - 1) + 1 - y. The larger half is at
 /// the start, or at the end for SAME_UPPER. Negative padding becomes output_padding.
 void pad_transposed(const Context& c, Value x, const List& kernel, Attrs& attrs) {
-  const std::string automatic = c.text("auto_pad", "NOTSET");
-  const List shape = c.list("output_shape");
+  const std::string automatic = c.string_attr("auto_pad", "NOTSET");
+  const List shape = c.ints_attr("output_shape");
   if ((automatic == "NOTSET" || automatic == "VALID") && shape.empty()) return;
-  const List stride = c.list("strides", List(kernel.size(), 1));
-  const List dilation = c.list("dilations", List(kernel.size(), 1));
+  const List stride = c.ints_attr("strides", List(kernel.size(), 1));
+  const List dilation = c.ints_attr("dilations", List(kernel.size(), 1));
   List before, after, added;
   for (size_t d = 0; d < kernel.size(); ++d) {
     const int64_t n = extent(c, x, static_cast<int64_t>(d) + 2);
@@ -82,22 +83,22 @@ void pad_transposed(const Context& c, Value x, const List& kernel, Attrs& attrs)
 }
 
 Operands convolved_transposed(const Context& c) {
-  const Value x = c.in(0), filter = c.in(1);
-  Attrs attrs = {{"stride", c.list("strides", {1})},
-                 {"padding", c.list("pads", {0})},
-                 {"dilation", c.list("dilations", {1})},
-                 {"output_padding", c.list("output_padding", {0})},
-                 {"groups", c.integer("group", 1)}};
+  const Value x = c.input(0), filter = c.input(1);
+  Attrs attrs = {{"stride", c.ints_attr("strides", {1})},
+                 {"padding", c.ints_attr("pads", {0})},
+                 {"dilation", c.ints_attr("dilations", {1})},
+                 {"output_padding", c.ints_attr("output_padding", {0})},
+                 {"groups", c.int_attr("group", 1)}};
   pad_transposed(c, x, kernel_of(c, filter), attrs);
   const std::string op = spatial_op(c, "conv", x) + "_transpose";
   return with_bias(c, record(c.graph(), op, {x, filter}, attrs, c.loc())[0]);
 }
 
 Attrs pool_attrs(const Context& c, Value x) {
-  const List kernel = c.list("kernel_shape");
+  const List kernel = c.ints_attr("kernel_shape");
   Attrs attrs = window_of(c, x, kernel);
   attrs.set("kernel", kernel);
-  attrs.set("ceil_mode", c.flag("ceil_mode", false));
+  attrs.set("ceil_mode", c.bool_attr("ceil_mode", false));
   return attrs;
 }
 
@@ -115,7 +116,7 @@ Value indices_of(const Context& c, Value x, Value position, const Attrs& attrs) 
   const List kernel = spread("kernel"), stride = spread("stride"), dilation = spread("dilation"),
              padding = spread("padding");
   List step(dims, 1);  // stride of each spatial dimension, in elements
-  const bool column_major = c.flag("storage_order", false);
+  const bool column_major = c.bool_attr("storage_order", false);
   int64_t area = 1;
   for (size_t i = 0; i < dims; ++i) {
     const size_t d = column_major ? i : dims - 1 - i;
@@ -146,39 +147,40 @@ Value indices_of(const Context& c, Value x, Value position, const Attrs& attrs) 
 }
 
 Operands max_pooled(const Context& c) {
-  const Value x = c.in(0);
-  if (!is_float(x.dtype()) && x.dtype() != u8) c.not_mapped("pools " + x.type().str());
+  const Value x = c.input(0);
+  if (!is_float(x.dtype()) && x.dtype() != u8) c.fail_unsupported("pools " + x.type().str());
   const Attrs attrs = pool_attrs(c, x);
   const Value wide = x.dtype() == u8 ? cast(x, f32) : x;
   const Values y = record(c.graph(), spatial_op(c, "max_pool", x), {wide}, attrs, c.loc());
   Operands outputs = {cast(y[0], x.dtype())};
-  if (c.wants(1)) outputs.emplace_back(indices_of(c, x, y[1], attrs));
+  if (c.has_output(1)) outputs.emplace_back(indices_of(c, x, y[1], attrs));
   return outputs;
 }
 
 Operands average_pooled(const Context& c) {
-  const Value x = c.in(0);
+  const Value x = c.input(0);
   Attrs attrs = pool_attrs(c, x);
-  attrs.set("count_include_pad", c.flag("count_include_pad", false));
+  attrs.set("count_include_pad", c.bool_attr("count_include_pad", false));
   return {record(c.graph(), spatial_op(c, "avg_pool", x), {x}, attrs, c.loc())[0]};
 }
 
 Operands lp_pooled(const Context& c) {
-  const Value x = c.in(0);
+  const Value x = c.input(0);
   Attrs attrs = pool_attrs(c, x);
-  attrs.set("p", static_cast<double>(c.integer("p", 2)));
+  attrs.set("p", static_cast<double>(c.int_attr("p", 2)));
   return {record(c.graph(), "lp_pool", {x}, attrs, c.loc())[0]};
 }
 
 /// Col2Im, like torch.nn.functional.fold: adds columns to the image windows that they represent.
 Operands folded(const Context& c) {
-  const List image = c.integers(1), block = c.integers(2);
-  if (image.size() != 2) c.not_mapped(std::to_string(image.size()) + " spatial dimensions, not 2");
-  return {fold(c.in(0), {.output = Ints(image),
-                         .kernel = Ints(block),
-                         .stride = Ints(c.list("strides", {1, 1})),
-                         .padding = Ints(c.list("pads", {0, 0, 0, 0})),
-                         .dilation = Ints(c.list("dilations", {1, 1}))})};
+  const List image = c.constant_integers(1), block = c.constant_integers(2);
+  if (image.size() != 2)
+    c.fail_unsupported(std::to_string(image.size()) + " spatial dimensions, not 2");
+  return {fold(c.input(0), {.output = Ints(image),
+                            .kernel = Ints(block),
+                            .stride = Ints(c.ints_attr("strides", {1, 1})),
+                            .padding = Ints(c.ints_attr("pads", {0, 0, 0, 0})),
+                            .dilation = Ints(c.ints_attr("dilations", {1, 1}))})};
 }
 
 Ints spatial_axes(Value x) {
@@ -188,18 +190,18 @@ Ints spatial_axes(Value x) {
 }
 
 Operands global_average(const Context& c) {
-  const Value x = c.in(0);
+  const Value x = c.input(0);
   return {mean(x, {.axes = spatial_axes(x), .keep_dims = true})};
 }
 
 Operands global_maximum(const Context& c) {
-  const Value x = c.in(0);
+  const Value x = c.input(0);
   return {max(x, {.axes = spatial_axes(x), .keep_dims = true})};
 }
 
 Operands global_lp(const Context& c) {
-  const Value x = c.in(0);
-  const auto p = static_cast<double>(c.integer("p", 2));
+  const Value x = c.input(0);
+  const auto p = static_cast<double>(c.int_attr("p", 2));
   const Value powers = pow(abs(x), scalar_like(x, p));
   const Value total = sum(powers, {.axes = spatial_axes(x), .keep_dims = true});
   return {pow(total, scalar_like(x, 1 / p))};

@@ -38,7 +38,8 @@ class ArraySource : public SampleSource {
   }
   int64_t samples() const override { return arrays_.front().samples; }
   const std::vector<Column>& columns() const override { return columns_; }
-  void read(int64_t sample, const Draw&, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed&,
+            std::span<std::byte* const> to) const override {
     for (size_t c = 0; c < to.size(); ++c) {
       if (to[c] == nullptr) continue;
       const std::span<std::byte> bytes(to[c], static_cast<size_t>(columns_[c].bytes()));

@@ -13,7 +13,8 @@ namespace fluid {
 /// Number of batch buffers: the caller uses one, the threads fill the others.
 inline constexpr size_t kBatchSlots = 3;
 
-/// The implementation of Reader. Members of Reader call the members of the same name.
+/// The implementation of Reader. Each member of Reader calls the BatchLoader member with the same
+/// name.
 class BatchLoader {
  public:
   virtual ~BatchLoader() = default;
@@ -40,13 +41,13 @@ std::unique_ptr<BatchLoader> make_batch_loader(SampleStreamPtr stream, ReaderOpt
 void check_reader_options(const ReaderOptions& options);
 /// Throws UserError for a negative position.
 void check_position(const ReaderPosition& position);
-/// Throws UserError: `samples` samples do not fill a batch.
+/// Throws UserError: `samples` samples are too few for one full batch on each rank.
 [[noreturn]] void fail_no_full_batch(const ReaderOptions& options, int64_t samples);
-/// Returns a batch with the rank's shard of a global batch of `whole` samples. Its columns are
-/// views of `buffers` that start at row `from`.
-Batch batch_view(const SampleData& data, std::vector<Tensor>& buffers, int64_t whole, int64_t from,
-                 const ReaderOptions& options);
-/// Returns a dataset of the samples of `data` that `buffers` hold.
+/// Returns this rank's shard of a global batch of `global_batch_size` samples. Each column is a
+/// view of a buffer, starting at row `from`.
+Batch batch_view(const SampleData& data, std::vector<Tensor>& buffers, int64_t global_batch_size,
+                 int64_t from, const ReaderOptions& options);
+/// Returns a dataset with the columns `buffers`, which are named as in `data`.
 Dataset dataset_of(const SampleData& data, std::vector<Tensor> buffers);
 
 }  // namespace fluid

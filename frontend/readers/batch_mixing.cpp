@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "frontend/readers/batch_mix.h"
+#include "frontend/readers/batch_transform.h"
 #include "frontend/readers/forwarded_data.h"
 #include "frontend/readers/image_stages.h"
 #include "frontend/readers/split_mix64.h"
@@ -67,7 +67,7 @@ ImageBox draw_box(SplitMix64& random, double weight, int64_t height, int64_t wid
           std::min(width, center_x + half_width) - left};
 }
 
-class MixedSource : public ForwardedSource, public BatchMix {
+class MixedSource : public ForwardedSource, public BatchTransform {
  public:
   MixedSource(SampleSourcePtr inner, MixOptions options, bool pastes)
       : ForwardedSource(std::move(inner)),
@@ -87,9 +87,10 @@ class MixedSource : public ForwardedSource, public BatchMix {
   }
 
   const std::vector<Column>& columns() const override { return columns_; }
-  const BatchMix* batch_mix() const override { return this; }
+  const BatchTransform* batch_transform() const override { return this; }
 
-  void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed& seed,
+            std::span<std::byte* const> to) const override {
     std::vector<std::byte*> inner_to(to.begin(), to.end());
     int64_t label = -1;
     if (to[label_] != nullptr) inner_to[label_] = reinterpret_cast<std::byte*>(&label);
@@ -97,7 +98,7 @@ class MixedSource : public ForwardedSource, public BatchMix {
     std::vector<uint8_t> bytes(
         widens && to[image_] != nullptr ? static_cast<size_t>(columns_[image_].numel()) : 0);
     if (!bytes.empty()) inner_to[image_] = reinterpret_cast<std::byte*>(bytes.data());
-    inner_->read(sample, draw, inner_to);
+    inner_->read(sample, seed, inner_to);
     if (!bytes.empty()) std::ranges::copy(bytes, reinterpret_cast<float*>(to[image_]));
     if (to[label_] == nullptr) return;
     if (label < 0 || label >= classes_) {
@@ -109,9 +110,9 @@ class MixedSource : public ForwardedSource, public BatchMix {
     one_hot[label] = 1;
   }
 
-  void apply(std::span<std::byte* const> columns, int64_t rows, const Draw& draw,
+  void apply(std::span<std::byte* const> columns, int64_t rows, const AugmentationSeed& seed,
              int64_t first) const override {
-    SplitMix64 random(SplitMix64(draw.seed, static_cast<uint64_t>(draw.epoch)).next(),
+    SplitMix64 random(SplitMix64(seed.seed, static_cast<uint64_t>(seed.epoch)).next(),
                       ~static_cast<uint64_t>(first));
     double weight = draw_beta(random, alpha_);
     if (pastes_) {
@@ -149,7 +150,7 @@ class MixedSource : public ForwardedSource, public BatchMix {
 
   double alpha_;
   bool pastes_;
-  size_t image_, label_;  // indices of columns
+  size_t image_, label_;  // indices in columns_
   std::vector<Column> columns_;
   int64_t classes_ = 0;
 };

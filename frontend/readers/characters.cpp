@@ -49,7 +49,7 @@ std::string name_of(char32_t code_point) {
   return "U+" + std::string(digits.data(), end);
 }
 
-/// The character that ends documents.
+/// Returns the character of option end, which is appended to each document.
 std::string end_character(const DataArgs& args) {
   const std::string end = args.get_string("end", std::string(1, '\0'));
   if (!single_character(end)) args.fail("option end=" + end + " must be one character");
@@ -58,12 +58,14 @@ std::string end_character(const DataArgs& args) {
 
 class CharacterReader {
  public:
-  CharacterReader(const TableUse& use, bool documents)
-      : use_(use), args_(use.args()), table_(use.start({"characters", "unknown"})) {
+  CharacterReader(const ColumnTableContext& context, bool documents)
+      : context_(context),
+        args_(context.args()),
+        table_(context.initial_table({"characters", "unknown"})) {
     if (documents) end_ = end_character(args_);
-    if (use_.given() == nullptr) table_.classes[kCharacterColumn] = learned_vocabulary();
+    if (context_.given() == nullptr) table_.classes[kCharacterColumn] = learned_vocabulary();
     const auto vocabulary = table_.classes.find(kCharacterColumn);
-    if (vocabulary == table_.classes.end()) use_.fail_without_column(kCharacterColumn);
+    if (vocabulary == table_.classes.end()) context_.fail_without_column(kCharacterColumn);
     for (const std::string& character : vocabulary->second) {
       const std::optional<char32_t> code_point = single_character(character);
       if (code_point) ids_.emplace(*code_point, static_cast<int32_t>(ids_.size()));
@@ -74,7 +76,7 @@ class CharacterReader {
   CharacterText read() {
     const bool has_unknown = args_.get_flag("unknown", false);
     SpillBuffer all(kMaxLoadedBytes);
-    std::vector<int32_t> ids;  // of a part
+    std::vector<int32_t> ids;  // ids of the characters in the current part
     for_each_part([&](const DocumentPart& part) {
       for_each_character(part, [&](char32_t code_point, std::string_view text, int64_t byte) {
         const auto found = ids_.find(code_point);
@@ -84,11 +86,12 @@ class CharacterReader {
       all.append(std::as_bytes(std::span(ids)));
       ids.clear();
     });
-    return {Symbols<int32_t>(all.release()), use_.keep(std::move(table_))};
+    return {Symbols<int32_t>(all.release()), context_.finish_table(std::move(table_))};
   }
 
  private:
-  /// Calls `use` for each part of the text, with the end of each document as a part of its own.
+  /// Calls `use` for each part of the text. Passes the end character after each document as a
+  /// separate part.
   template <class Use>
   void for_each_part(Use use) const {
     for_each_document_part(args_.path(), args_.get_string("key", ""),
@@ -121,17 +124,17 @@ class CharacterReader {
                     std::to_string(unknown_id()));
   }
 
-  const TableUse& use_;
+  const ColumnTableContext& context_;
   const DataArgs& args_;
-  std::string end_;  ///< follows each document; empty: the text is not of documents
+  std::string end_;  ///< character to append to each document; empty: append none
   ColumnTable table_;
   std::unordered_map<char32_t, int32_t> ids_;
 };
 
 }  // namespace
 
-CharacterText read_characters(const TableUse& use, bool documents) {
-  return CharacterReader(use, documents).read();
+CharacterText read_characters(const ColumnTableContext& context, bool documents) {
+  return CharacterReader(context, documents).read();
 }
 
 }  // namespace fluid

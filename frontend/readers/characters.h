@@ -3,26 +3,26 @@
 #include <cstdint>
 
 #include "frontend/readers/column_table.h"
+#include "frontend/readers/column_table_context.h"
 #include "frontend/readers/symbols.h"
-#include "frontend/readers/table_use.h"
 
 namespace fluid {
 
-/// A text as ids of its characters, which are Unicode code points.
+/// A text encoded as character ids. A character is a Unicode code point.
 struct CharacterText {
   Symbols<int32_t> ids;
-  /// The vocabulary: the characters in the order of their ids are the classes of kCharacterColumn.
+  /// The vocabulary is classes.at(kCharacterColumn): the characters in the order of their ids.
   ColumnTablePtr table;
 };
 
-/// Column of ColumnTable::classes that holds the vocabulary.
+/// Key of the vocabulary in ColumnTable::classes.
 inline constexpr const char* kCharacterColumn = "text";
 
-/// Reads the UTF-8 text or the documents at the path of `use`. If no table is given, learns the
-/// vocabulary from all of the text: its distinct characters in the order of their code points.
-/// `documents`: whether each document is followed by the character of option end. Throws UserError
-/// that names file and byte for bytes that are not UTF-8, and for a character outside the given
-/// vocabulary, to which option unknown=1 gives the next id.
-CharacterText read_characters(const TableUse& use, bool documents);
+/// Reads UTF-8 text from the path in `context`. If `context` has no table, learns the vocabulary
+/// from the text: its distinct characters in the order of their code points. `documents`: whether
+/// to append the character of option end to each document. Throws UserError, naming the file and
+/// the byte offset, for invalid UTF-8 and for a character outside the vocabulary. With option
+/// unknown=1, such characters get one common id instead: the size of the vocabulary.
+CharacterText read_characters(const ColumnTableContext& context, bool documents);
 
 }  // namespace fluid

@@ -39,7 +39,7 @@ std::map<std::string, std::string> find_files(const std::string& directory, bool
 }
 
 std::string read_records(const std::string& path) {
-  std::string bytes = read_maybe_gz(path);
+  std::string bytes = read_gz_or_plain(path);
   const auto size = static_cast<int64_t>(bytes.size());
   if (size == 0 || size % kRecord != 0) {
     throw UserError("'" + path + "' holds " + std::to_string(size) + " bytes, not records of " +

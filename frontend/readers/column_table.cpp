@@ -31,7 +31,7 @@ std::string dump(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Returns whether the file at `path` starts like a .safetensors file: with the length of a JSON
+/// Returns whether the file at `path` looks like a .safetensors file: an 8-byte length, then a JSON
 /// object.
 bool is_safetensors(const std::string& path) {
   const FileBytes file(path);
@@ -50,9 +50,9 @@ std::vector<std::string> ColumnTable::classes_of_feed(const std::string& feed) c
   return found == classes.end() ? std::vector<std::string>() : found->second;
 }
 
-std::string ColumnTable::text() const { return dump(json_of(*this), -1); }
+std::string ColumnTable::to_json() const { return dump(json_of(*this), -1); }
 
-ColumnTable ColumnTable::parse(const std::string& text, const std::string& source) {
+ColumnTable ColumnTable::from_json(const std::string& text, const std::string& source) {
   ColumnTable table;
   int version = 0;
   try {
@@ -83,7 +83,7 @@ ColumnTable ColumnTable::parse(const std::string& text, const std::string& sourc
 }
 
 ColumnTable ColumnTable::read(const std::string& path) {
-  if (!is_safetensors(path)) return parse(read_file(path), path);
+  if (!is_safetensors(path)) return from_json(read_file(path), path);
   if (const ColumnTablePtr table = table_of_parameters(path)) return *table;
   throw UserError("'" + path + "' holds no table of columns: its training data had none to keep");
 }
@@ -96,7 +96,7 @@ ColumnTablePtr table_of_parameters(const std::string& path) {
   const TensorHeader header = parse_safetensors_header(FileBytes(path), path);
   const auto entry = header.metadata.find(kColumnTableMetadata);
   if (entry == header.metadata.end()) return nullptr;
-  return std::make_shared<const ColumnTable>(ColumnTable::parse(entry->second, path));
+  return std::make_shared<const ColumnTable>(ColumnTable::from_json(entry->second, path));
 }
 
 }  // namespace fluid

@@ -9,38 +9,36 @@ namespace fluid {
 
 struct ColumnTable;
 
-/// A ColumnTable; null: none.
 using ColumnTablePtr = std::shared_ptr<const ColumnTable>;
 
-/// Facts that a reader learned from its training data: which columns it read and how, their
-/// categories, means and standard deviations. With the table, other data is read in the same way.
-/// The table is stored in parameter files (Executor::save()), in checkpoints, and in the file of
-/// the option table=FILE.
+/// Describes the columns of the training data: names, options, categories, means and standard
+/// deviations. Readers apply the table to evaluation and prediction data. The table is stored in
+/// parameter files (Executor::save()), in checkpoints, and in the file of the option table=FILE.
 struct ColumnTable {
   struct Moments {
     double mean = 0;
     double std = 1;  ///< population standard deviation; 1 for a constant column
     bool operator==(const Moments&) const = default;
   };
-  /// Kind of the data, such as "csv"; empty in tables of older versions: any kind.
+  /// Kind of the data, such as "csv". Empty in tables of older versions, which apply to any kind.
   std::string kind;
   std::map<std::string, Moments> moments;  ///< numeric column -> moments
   /// Column -> categories in the order of their ids.
   std::map<std::string, std::vector<std::string>> classes;
-  /// Option that lists columns (label, columns, categories) -> the names of the columns. The order
-  /// of `columns` is that of x.
+  /// Option label, columns or categories -> names of the columns that it selects. The names in
+  /// `columns` are in the order of x.
   std::map<std::string, std::vector<std::string>> columns;
   std::map<std::string, std::string> options;  ///< options of the SPEC, except those in `columns`
-  /// Feed -> the column of `classes` whose ids it holds, such as y -> species.
+  /// Feed of category ids -> key of the categories in `classes`, such as y -> species.
   std::map<std::string, std::string> feeds;
 
-  /// Names of the classes that the integers of a feed stand for; empty: unknown.
+  /// Class names for the integer labels in feed `feed`; empty: unknown.
   std::vector<std::string> classes_of_feed(const std::string& feed) const;
 
-  /// text() returns the table as one line of JSON, which parse() reads. parse() throws UserError,
-  /// naming `source`, for other text.
-  std::string text() const;
-  static ColumnTable parse(const std::string& text, const std::string& source);
+  /// to_json() returns the table as one line of JSON, which from_json() reads. from_json() throws
+  /// UserError, naming `source`, for other text.
+  std::string to_json() const;
+  static ColumnTable from_json(const std::string& text, const std::string& source);
 
   /// Reads a JSON file that write() wrote, or the table in a .safetensors file of parameters.
   /// Throws UserError if there is no table.

@@ -11,11 +11,11 @@
 #include "frontend/files/gz.h"
 #include "frontend/files/line_reader.h"
 #include "frontend/files/temporary_file.h"
+#include "frontend/readers/column_table_context.h"
 #include "frontend/readers/csv_columns.h"
 #include "frontend/readers/excerpt.h"
 #include "frontend/readers/kind.h"
 #include "frontend/readers/row_table.h"
-#include "frontend/readers/table_use.h"
 #include "frontend/tokenizers/unicode.h"
 #include "ir/error.h"
 #include "ir/number.h"
@@ -25,7 +25,7 @@ namespace fluid {
 namespace {
 
 constexpr const char* kCsvKind = "csv";
-constexpr size_t kMaxUtf8Bytes = 4;  ///< of a code point
+constexpr size_t kMaxUtf8Bytes = 4;  ///< maximum length of a code point in UTF-8
 
 /// Whether `field` is empty or a common marker for a missing value, such as "NaN".
 bool is_missing(std::string_view field) {
@@ -38,18 +38,19 @@ struct MissingRule {
   enum Kind {
     kReject,
     kDropRow,
-    kDropTrainingRow,  ///< the training data left the row out: other data rejects it
+    kDroppedInTraining,  ///< training dropped such rows, so eval and predict reject them
     kMean,
     kConstant
   } kind = kReject;
   float constant = 0;
 };
 
-MissingRule missing_rule(const TableUse& use) {
-  const DataArgs& args = use.args();
+MissingRule missing_rule(const ColumnTableContext& context) {
+  const DataArgs& args = context.args();
   const std::string text = args.get_string("missing", "error");
   if (text == "error") return {};
-  if (text == "drop" && use.takes_from_table("missing")) return {MissingRule::kDropTrainingRow};
+  if (text == "drop" && context.option_is_from_table("missing"))
+    return {MissingRule::kDroppedInTraining};
   if (text == "drop") return {MissingRule::kDropRow};
   if (text == "mean") return {MissingRule::kMean};
   const std::optional<float> number = parse_number<float>(text);
@@ -59,31 +60,31 @@ MissingRule missing_rule(const TableUse& use) {
   return {MissingRule::kConstant, *number};
 }
 
-/// Whether a text is UTF-8.
+/// Returns whether the whole file is valid UTF-8.
 bool is_utf8(std::shared_ptr<const ByteSource> file) {
   SequentialBytes parts(std::move(file));
   std::string text;
   while (parts.read_more(text)) {
     char bits = 0;
     for (const char c : text) bits |= c;
-    size_t at = bits >= 0 ? text.size() : 0;  // ASCII needs no closer look
+    size_t at = bits >= 0 ? text.size() : 0;  // skips the decoding of ASCII
     char32_t code_point = 0;
     while (at < text.size() && next_code_point(text, at, code_point)) continue;
     if (text.size() - at >= kMaxUtf8Bytes) return false;
-    text.erase(0, at);  // keeps a code point that goes on in the next part
+    text.erase(0, at);  // keeps an incomplete code point for the next part
   }
   return text.empty();
 }
 
-/// Returns a function that reads a text as UTF-8, so that a table can store its names and
-/// categories. Reads text that is not UTF-8 as Latin-1.
+/// Returns a ReadMore for `file` that converts Latin-1 to UTF-8 if the file is not UTF-8. Column
+/// tables store names and categories as UTF-8.
 CsvParser::ReadMore read_as_utf8(const std::shared_ptr<const ByteSource>& file) {
   const auto parts = std::make_shared<SequentialBytes>(file);
   if (is_utf8(file)) return [parts](std::string& text) { return parts->read_more(text); };
   return [parts, is_first = true](std::string& text) mutable {
     std::string part;
     if (!parts->read_more(part)) return false;
-    // CsvParser names UTF-16 by its byte order mark.
+    // Does not convert UTF-16: CsvParser detects its byte order mark and throws UserError.
     const bool is_utf16 = part.starts_with("\xff\xfe") || part.starts_with("\xfe\xff");
     if (std::exchange(is_first, false) && is_utf16) {
       text += part;
@@ -94,24 +95,24 @@ CsvParser::ReadMore read_as_utf8(const std::shared_ptr<const ByteSource>& file) 
   };
 }
 
-/// Thrown for a row that missing=drop leaves out.
+/// Thrown to drop a row because of missing=drop.
 struct DroppedRow {};
 
-/// Parses the rows of a CSV file. Numbers of x are f32, NaN if they are missing; texts are numbers
-/// of DistinctTexts.
+/// Parses the rows of a CSV file. Stores features of x as f32, NaN if missing, and each text as its
+/// index in a StringTable.
 class TableReader {
  public:
-  TableReader(const TableUse& use, CsvParser& csv)
-      : use_(use),
-        args_(use.args()),
+  TableReader(const ColumnTableContext& context, CsvParser& csv)
+      : context_(context),
+        args_(context.args()),
         csv_(csv),
-        missing_(missing_rule(use_)),
+        missing_(missing_rule(context_)),
         classes_(args_.get_flag("classes", false)),
         rows_(args_.memory_limit()) {
     if (!csv_.next()) throw UserError(args_.path() + " is empty: no line names the columns");
     for (const std::string_view name : csv_.fields()) names_.emplace_back(name);
     check_distinct();
-    columns_ = choose_csv_columns(names_, args_, use.split(), use.given());
+    columns_ = choose_csv_columns(names_, args_, context.split(), context.given());
     if (columns_.has_categorical_label) classes_ = false;
     categories_.resize(columns_.categorical().size());
   }
@@ -140,9 +141,9 @@ class TableReader {
     data_.samples = rows_.rows();
     data_.rows = rows_.release();
     ColumnTable table = start_table();
-    if (use_.given() == nullptr) learn(table);
+    if (context_.given() == nullptr) learn(table);
     add_columns(table);
-    data_.table = use_.keep(std::move(table));
+    data_.table = context_.finish_table(std::move(table));
     return make_source(std::move(data_));
   }
 
@@ -184,21 +185,21 @@ class TableReader {
     if (columns_.split) row.split = csv_.fields()[*columns_.split];
   }
 
-  /// Writes a row in the order that add_columns() expects.
+  /// Appends the values of `row` to rows_, in the order that add_columns() expects.
   void append(const Row& row) {
     const int64_t line = csv_.line();
     rows_.start_row(line);
     for (const float value : row.x) rows_.append(value);
     for (size_t i = 0; i < categories_.size(); ++i) {
-      rows_.append(categories_[i].number_of(row.categories[i], line));
+      rows_.append(categories_[i].index_of(row.categories[i], line));
     }
     for (const float value : row.y) rows_.append(value);
     for (const int64_t value : row.classes) rows_.append(value);
-    if (columns_.split) rows_.append(split_values_.number_of(row.split, line));
+    if (columns_.split) rows_.append(split_values_.index_of(row.split, line));
     rows_.finish_row();
   }
 
-  /// Returns the number in `column`; NaN for a missing number, which apply_table() replaces.
+  /// Returns the number in `column`. Returns NaN for a missing number that x_conversion() fills in.
   float feature(size_t column) const {
     const bool fills =
         missing_.kind == MissingRule::kMean || missing_.kind == MissingRule::kConstant;
@@ -220,7 +221,7 @@ class TableReader {
     if (missing_.kind == MissingRule::kDropRow) throw DroppedRow();
     const std::string lack =
         where + " has no value" + (field.empty() ? "" : " ('" + excerpt(field) + "')") + ": ";
-    if (missing_.kind == MissingRule::kDropTrainingRow) {
+    if (missing_.kind == MissingRule::kDroppedInTraining) {
       fail(lack +
            "training left such rows out; fill it in, or add missing=drop to leave this row "
            "out, or missing=NUMBER");
@@ -250,9 +251,10 @@ class TableReader {
     return missing_.kind == MissingRule::kMean || args_.get_flag("normalize", false);
   }
 
-  /// Returns the given table or an empty one, and records how the columns are read.
+  /// Returns a copy of the given table, or an empty table, with the columns, feeds and options of
+  /// this file.
   ColumnTable start_table() const {
-    ColumnTable table = use_.start({"classes", "missing", "normalize", "unknown"});
+    ColumnTable table = context_.initial_table({"classes", "missing", "normalize", "unknown"});
     table.columns = names_of(columns_, names_);
     for (const size_t category : columns_.categories) {
       table.feeds[names_[category]] = names_[category];
@@ -261,7 +263,7 @@ class TableReader {
     return table;
   }
 
-  /// Learns the categories of all rows, and the moments of the training rows.
+  /// Stores the categories of all rows and the moments of the training rows in `table`.
   void learn(ColumnTable& table) {
     const std::vector<size_t> categorical = columns_.categorical();
     for (size_t i = 0; i < categorical.size(); ++i) {
@@ -274,23 +276,24 @@ class TableReader {
     }
   }
 
-  /// Returns a function that says whether a row trains. Rows are passed in order.
+  /// Returns a predicate for training rows. It must be called for each row, in order.
   std::function<bool(const std::byte*)> training_rows() const {
     if (!columns_.split) {
-      return [uses = use_.split().uses(data_.samples), row = size_t{0}](const std::byte*) mutable {
-        return uses.empty() || uses[row++] == RowUse::train;
+      return [splits = context_.split().splits(data_.samples),
+              row = size_t{0}](const std::byte*) mutable {
+        return splits.empty() || splits[row++] == Split::train;
       };
     }
     const std::string& name = names_[*columns_.split];
     const auto first_row = [&](size_t i) { return location(split_values_.first_line(i)); };
-    return [uses = use_.split().uses(name, split_values_.texts(), first_row),
+    return [splits = context_.split().splits(name, split_values_.texts(), first_row),
             offset = split_offset()](const std::byte* row) {
-      return uses[static_cast<size_t>(value_at<int32_t>(row + offset))] == RowUse::train;
+      return splits[static_cast<size_t>(value_at<int32_t>(row + offset))] == Split::train;
     };
   }
 
-  /// Calls `use`(i, value) for each number of x that is not missing in the training rows.
-  void for_each_number(const std::function<void(size_t, double)>& use) const {
+  /// Calls `use`(i, value) for each feature i of x in each training row. Skips missing values.
+  void for_each_training_feature(const std::function<void(size_t, double)>& use) const {
     const std::function<bool(const std::byte*)> trains = training_rows();
     data_.for_each_row([&](const std::byte* row) {
       if (!trains(row)) return;
@@ -307,7 +310,7 @@ class TableReader {
       int64_t count = 0;
     };
     std::vector<Sums> sums(columns_.x.size());
-    for_each_number([&](size_t i, double value) {
+    for_each_training_feature([&](size_t i, double value) {
       sums[i].sum += value;
       ++sums[i].count;
     });
@@ -317,7 +320,7 @@ class TableReader {
       }
       sums[i].mean = sums[i].sum / static_cast<double>(sums[i].count);
     }
-    for_each_number([&](size_t i, double value) {
+    for_each_training_feature([&](size_t i, double value) {
       sums[i].squares += (value - sums[i].mean) * (value - sums[i].mean);
     });
     std::vector<ColumnTable::Moments> moments;
@@ -330,7 +333,7 @@ class TableReader {
 
   std::string location(int64_t line) const { return ir::file_and_line(args_.path(), line); }
 
-  /// Byte offset in a row of the value of the split column, the last one.
+  /// Byte offset of the split column, the last column of a row.
   int64_t split_offset() const { return row_bytes() - static_cast<int64_t>(sizeof(int32_t)); }
 
   int64_t row_bytes() const {
@@ -363,12 +366,12 @@ class TableReader {
     }
     if (!columns_.split) return;
     const std::string& name = names_[*columns_.split];
-    ColumnTable values;  // a separate table: other data need not have these values
+    ColumnTable values;  // separate from `table`: other data may have other values
     values.classes[name] = categories_of(split_values_.texts());
     add_texts(name, name, split_values_, values);
   }
 
-  /// Adds the column of the next values in the rows, of `value_bytes` each.
+  /// Adds a column whose values in a row start at offset_ and have `value_bytes` bytes each.
   void add_column(Column type, int64_t value_bytes, Conversion convert) {
     const int64_t bytes = type.numel() * value_bytes;
     data_.columns.push_back(
@@ -376,10 +379,10 @@ class TableReader {
     offset_ += bytes;
   }
 
-  /// Adds the ids of the texts of column `name` of the file.
-  void add_texts(const std::string& column, const std::string& name, const DistinctTexts& texts,
+  /// Adds an i64 column `column` with the ids of the texts in file column `name`.
+  void add_texts(const std::string& column, const std::string& name, const StringTable& texts,
                  const ColumnTable& table) {
-    std::vector<int64_t> ids = use_.ids_of(texts.texts(), name, table, [&](size_t i) {
+    std::vector<int64_t> ids = context_.ids_of(texts.texts(), name, table, [&](size_t i) {
       return location(texts.first_line(i)) + ": column '" + excerpt(name) + "'";
     });
     add_column({column, DType::i64}, sizeof(int32_t), id_conversion(std::move(ids)));
@@ -393,7 +396,7 @@ class TableReader {
     for (const size_t column : columns_.x) {
       const auto found = table.moments.find(names_[column]);
       if (needs_moments() && found == table.moments.end()) {
-        use_.fail_without_column(names_[column]);
+        context_.fail_without_column(names_[column]);
       }
       moments.push_back(needs_moments() ? found->second : ColumnTable::Moments());
     }
@@ -412,28 +415,28 @@ class TableReader {
     };
   }
 
-  static constexpr size_t kXOffset = sizeof(int64_t);  // after the line
+  static constexpr size_t kXOffset = sizeof(int64_t);  // x follows the line number in a row
 
-  const TableUse& use_;
+  const ColumnTableContext& context_;
   const DataArgs& args_;
   CsvParser& csv_;
   MissingRule missing_;
   bool classes_;  // whether labels are class indices
   std::vector<std::string> names_;
   CsvColumns columns_;
-  std::vector<DistinctTexts> categories_;  // by categorical column
-  DistinctTexts split_values_;             // of the column of split=COLUMN
+  std::vector<StringTable> categories_;  // one per categorical column
+  StringTable split_values_;             // values of the column of split=COLUMN
   RowWriter rows_;
   RowTable data_;
-  int64_t offset_ = 0;  // of the next column that add_column() adds
+  int64_t offset_ = 0;  // byte offset in a row of the next column to add
 };
 
 SampleSourcePtr open_csv(const DataArgs& args) {
-  const TableUse use(args, kCsvKind);
+  const ColumnTableContext context(args, kCsvKind);
   CsvParser csv(
-      read_as_utf8(open_maybe_gz(args.path(), std::min(kMaxLoadedBytes, args.memory_limit()))),
+      read_as_utf8(open_gz_or_plain(args.path(), std::min(kMaxLoadedBytes, args.memory_limit()))),
       args.path());
-  return TableReader(use, csv).read();
+  return TableReader(context, csv).read();
 }
 
 }  // namespace
@@ -452,7 +455,7 @@ DataKind csv_kind() {
               "hold the parsed rows in memory (default: below "
               "64 MiB), else in a temporary file",
           .splits_rows = true,
-          .keeps_table = true,
+          .has_table = true,
           .options = {"categories", "classes", "columns", "drop", "label", "memory", "missing",
                       "normalize"},
           .open = open_csv};

@@ -46,7 +46,8 @@ class CsvColumnChoice {
                (label ? ": leave label out where the data has none" : ""));
   }
 
-  /// Returns the names that option `option` lists; without the option, those of the table.
+  /// Returns the column names in option `option`. If the option is not given, returns the names in
+  /// the table.
   std::vector<std::string> names_in(const std::string& option) const {
     if (const std::string* given = args_.find(option)) {
       return given->empty() ? std::vector<std::string>() : ir::split_at_commas(*given);
@@ -72,14 +73,14 @@ class CsvColumnChoice {
     return known;
   }
 
-  /// Whether the column was a label of the training data.
+  /// Returns whether the column `name` was a label in the training data.
   bool was_label(const std::string& name) const {
     const auto labels = table_->columns.find("label");
     return labels != table_->columns.end() &&
            std::ranges::find(labels->second, name) != labels->second.end();
   }
 
-  /// The columns that option `option` or the table lists.
+  /// Returns the indices of the columns that names_in(option) names.
   std::vector<size_t> listed(const std::string& option) const {
     std::vector<size_t> columns;
     for (const std::string& name : names_in(option)) {
@@ -132,8 +133,8 @@ class CsvColumnChoice {
     if (columns_.x.empty() && columns_.categories.empty()) args_.fail("no column is left for x");
   }
 
-  /// Category columns and the split column keep their names in the dataset. Throws UserError if one
-  /// of them is named x or y.
+  /// Throws UserError if a category column or the split column is named x or y. The dataset uses
+  /// these names for the features and the labels.
   void check_names() const {
     std::vector<size_t> named = columns_.categories;
     if (columns_.split) named.push_back(*columns_.split);

@@ -41,16 +41,17 @@ int64_t Dataset::bytes() const {
   return sum + static_cast<int64_t>((rows.size() + lines.size()) * sizeof rows[0]);
 }
 
-int64_t Dataset::row(int64_t sample) const {
+int64_t Dataset::source_index(int64_t sample) const {
   return rows.empty() ? sample : rows.at(static_cast<size_t>(sample));
 }
 
 std::string Dataset::location(int64_t sample) const {
   const int64_t line = !lines.empty()   ? lines.at(static_cast<size_t>(sample))
-                       : first_line > 0 ? first_line + row(sample)
+                       : first_line > 0 ? first_line + source_index(sample)
                                         : 0;
   if (line > 0) return ir::file_and_line(source, line);
-  return "sample " + std::to_string(row(sample)) + (source.empty() ? "" : " of '" + source + "'");
+  return "sample " + std::to_string(source_index(sample)) +
+         (source.empty() ? "" : " of '" + source + "'");
 }
 
 std::string Dataset::find_location(const std::string& name, int64_t value) const {
@@ -95,7 +96,7 @@ Dataset Dataset::select(std::span<const int64_t> samples) const {
     part.columns.emplace_back(name, rows_of(tensor, samples));
   }
   for (const int64_t sample : samples) {
-    part.rows.push_back(row(sample));
+    part.rows.push_back(source_index(sample));
     if (!lines.empty()) part.lines.push_back(lines.at(static_cast<size_t>(sample)));
   }
   return part;

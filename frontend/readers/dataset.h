@@ -14,12 +14,12 @@ namespace fluid {
 
 /// Treatment of a record that cannot be read, for example a damaged image.
 enum class BadRecords {
-  stop,       ///< throws the UserError
-  skip,       ///< replaces the record by the next sample: for training
-  leave_out,  ///< leaves the record out of its batch: for evaluation and prediction
+  stop,  ///< throws the UserError
+  skip,  ///< replaces the record by the next sample: for training
+  drop,  ///< drops the record from its batch: for evaluation and prediction
 };
 
-/// Records that were left out because they could not be read.
+/// Records that were skipped because they could not be read.
 struct SkippedRecords {
   static constexpr size_t kMaxErrors = 20;
 
@@ -36,19 +36,20 @@ struct SkippedRecords {
 /// samples.
 struct Dataset {
   std::vector<std::pair<std::string, Tensor>> columns;
-  std::string source = {};          ///< file or data SPEC of the samples
-  std::vector<int64_t> rows = {};   ///< index of each sample in `source`; empty: 0, 1, 2...
-  int64_t first_line = 0;           ///< line of row 0, if every row is one line; else 0
-  std::vector<int64_t> lines = {};  ///< first line of each sample; empty: `first_line` applies
-  /// Column -> names of the classes that its integers stand for.
+  std::string source = {};         ///< file or data SPEC of the samples
+  std::vector<int64_t> rows = {};  ///< index of each sample in `source`; empty: 0, 1, 2...
+  int64_t first_line = 0;  ///< line number of row 0 if row i is on line first_line + i; else 0
+  /// Line number of each sample; empty: first_line + source_index(i).
+  std::vector<int64_t> lines = {};
+  /// Column -> class names for its integer labels.
   std::map<std::string, std::vector<std::string>> classes = {};
-  ColumnTablePtr table = nullptr;  ///< SampleData::table()
-  SkippedRecords skipped = {};     ///< records of `source` that were left out when it was read
+  ColumnTablePtr table = nullptr;  ///< table that the reader learned or applied; null: none
+  SkippedRecords skipped = {};     ///< records of `source` that the reader skipped
 
   int64_t samples() const;                          ///< number of samples
   const Tensor* find(std::string_view name) const;  ///< returns null if there is no such column
-  int64_t bytes() const;              ///< total size in bytes of `columns`, `rows` and `lines`
-  int64_t row(int64_t sample) const;  ///< index of `sample` in `source`
+  int64_t bytes() const;  ///< total size in bytes of `columns`, `rows` and `lines`
+  int64_t source_index(int64_t sample) const;  ///< index of `sample` in `source`
   /// Returns text that locates a sample: "t.csv:7", or "sample 6 of 'digits'" if `source`
   /// has no lines.
   std::string location(int64_t sample) const;

@@ -16,17 +16,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A part of a file.
+/// Consecutive bytes of a text file.
 struct FilePart {
   std::string_view text;
-  int64_t first_byte = 0;  ///< position of `text` in the file
+  int64_t first_byte = 0;  ///< byte offset of `text` in the file
   bool is_last = true;
 };
 
-/// Position before which `text` may be cut so that pre-tokens stay whole; 0: none. No pre-token of
-/// PreTokens contains a space after a character that is not white space, or a newline after a
-/// letter or a digit.
-size_t last_word_end(std::string_view text) {
+/// Returns the last position where `text` can be cut without splitting a pre-token; 0: none. A
+/// pre-token (see PreTokens) contains no space after a character that is not white space, and no
+/// newline after a letter or digit.
+size_t last_cut(std::string_view text) {
   for (size_t i = text.find_last_of(" \n"); i != std::string_view::npos && i > 0;
        i = text.find_last_of(" \n", i - 1)) {
     const char before = text[i - 1];
@@ -36,7 +36,7 @@ size_t last_word_end(std::string_view text) {
   return 0;
 }
 
-/// Calls `use` for the parts of a file, which end where words end.
+/// Calls `use` for consecutive parts of a file. Each part ends where a pre-token ends.
 template <class Use>
 void for_each_part(const ByteSource& file, int64_t part_bytes, Use use) {
   std::string text;
@@ -48,7 +48,7 @@ void for_each_part(const ByteSource& file, int64_t part_bytes, Use use) {
     file.read(read, std::as_writable_bytes(std::span(text).subspan(kept)));
     read += count;
     const bool is_last = read == file.size();
-    const size_t cut = is_last ? text.size() : last_word_end(text);
+    const size_t cut = is_last ? text.size() : last_cut(text);
     if (cut == 0 && !is_last) continue;
     use(FilePart{std::string_view(text).substr(0, cut), first, is_last});
     text.erase(0, cut);
@@ -86,7 +86,7 @@ void for_each_document_part(const std::string& path, const std::string& json_key
                             const std::function<void(const DocumentPart&)>& use,
                             int64_t part_bytes) {
   for (const std::string& file : text_files(path)) {
-    const std::shared_ptr<const ByteSource> contents = open_maybe_gz(file, kMaxLoadedBytes);
+    const std::shared_ptr<const ByteSource> contents = open_gz_or_plain(file, kMaxLoadedBytes);
     if (json_key.empty()) {
       for_each_part(*contents, part_bytes, [&](const FilePart& part) {
         use({part.text, file, part.first_byte, part.is_last});

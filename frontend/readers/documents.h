@@ -13,7 +13,7 @@ namespace fluid {
 struct DocumentPart {
   std::string_view text;
   std::string name;        ///< name of the document, for messages
-  int64_t first_byte = 0;  ///< position of `text` in the document
+  int64_t first_byte = 0;  ///< byte offset of `text` in the document
   bool is_last = true;     ///< whether the document ends with this part
 };
 
@@ -24,8 +24,8 @@ std::vector<std::string> text_files(const std::string& path);
 /// Calls `use` for each part of each document of a path, in order. If `json_key` is empty, each
 /// file of text_files() is a document. Otherwise, the files contain JSON Lines, and the string with
 /// the key `json_key` in each line is a document. Parts have about `part_bytes` bytes. Reads one
-/// part at a time. A UserError for a line that is not
-/// such an object names the file and the line.
+/// part at a time. Throws UserError, naming the file and the line, for a line that is not a JSON
+/// object with this string.
 void for_each_document_part(const std::string& path, const std::string& json_key,
                             const std::function<void(const DocumentPart&)>& use,
                             int64_t part_bytes = int64_t{4} << 20);

@@ -6,9 +6,9 @@
 
 #include "frontend/files/byte_source.h"
 #include "frontend/images/decode.h"
+#include "frontend/readers/column_table_context.h"
 #include "frontend/readers/image_files.h"
 #include "frontend/readers/kind.h"
-#include "frontend/readers/table_use.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -48,7 +48,7 @@ class ImageFolder : public ImageFiles {
  public:
   explicit ImageFolder(const DataArgs& args) : root_(args.path()) {
     std::vector<std::string> names;
-    std::vector<size_t> ends;  // end of each class in paths_
+    std::vector<size_t> ends;  // end index of each class in paths_
     for (const std::string& name : sorted_entries(root_, true)) {
       const size_t before = paths_.size();
       append_images(root_, name, paths_);
@@ -56,22 +56,22 @@ class ImageFolder : public ImageFiles {
       names.push_back(name);
       ends.push_back(paths_.size());
     }
-    const TableUse use(args, kFolderKind);
+    const ColumnTableContext context(args, kFolderKind);
     if (paths_.empty()) {
       throw UserError("'" + root_ +
                       "' has no directory with .jpg, .jpeg or .png files: each class needs "
                       "one");
     }
-    ColumnTable table = use.start({"unknown"});
-    if (use.given() == nullptr) table.classes[kLabelColumn] = names;
+    ColumnTable table = context.initial_table({"unknown"});
+    if (context.given() == nullptr) table.classes[kLabelColumn] = names;
     table.feeds[kLabelColumn] = kLabelColumn;
-    const std::vector<int64_t> ids = use.ids_of(
+    const std::vector<int64_t> ids = context.ids_of(
         names, kLabelColumn, table, [&](size_t i) { return "'" + root_ + "/" + names[i] + "'"; });
     for (size_t i = 0; i < ids.size(); ++i) {
       labels_.resize(ends[i], static_cast<int32_t>(ids[i]));
     }
     classes_ = table.classes[kLabelColumn];
-    table_ = use.keep(std::move(table));
+    table_ = context.finish_table(std::move(table));
     set_image_type();
   }
 
@@ -122,7 +122,7 @@ DataKind folder_kind() {
               "i64, the index of the class in sorted order; images of several sizes need a stage; "
               "table= and unknown=1 as for csv",
           .splits_rows = true,
-          .keeps_table = true,
+          .has_table = true,
           .open = [](const DataArgs& args) -> SampleSourcePtr {
             return std::make_shared<ImageFolder>(args);
           }};

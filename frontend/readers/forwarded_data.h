@@ -10,15 +10,15 @@
 
 namespace fluid {
 
-/// Samples that forward to other ones, `inner_`, except for reading them. `Base` is SampleSource or
-/// SampleStream, and `Inner` the class of the other samples.
+/// Forwards the members that describe the data to another source or stream, `inner_`. `Base` is
+/// SampleSource or SampleStream; `Inner` is the class of `inner_`.
 template <class Base, class Inner>
 class ForwardedData : public Base {
  public:
   explicit ForwardedData(std::shared_ptr<Inner> inner) : inner_(std::move(inner)) {}
   const std::vector<Column>& columns() const override { return inner_->columns(); }
   std::string name() const override { return inner_->name(); }
-  int64_t row(int64_t sample) const override { return inner_->row(sample); }
+  int64_t source_index(int64_t sample) const override { return inner_->source_index(sample); }
   std::string location(int64_t sample) const override { return inner_->location(sample); }
   std::vector<std::string> classes(const std::string& column) const override {
     return inner_->classes(column);
@@ -26,14 +26,14 @@ class ForwardedData : public Base {
   ColumnTablePtr table() const override { return inner_->table(); }
   SkippedRecords skipped() const override { return inner_->skipped(); }
   int64_t resident_bytes() const override { return inner_->resident_bytes(); }
-  const BatchMix* batch_mix() const override { return inner_->batch_mix(); }
+  const BatchTransform* batch_transform() const override { return inner_->batch_transform(); }
 
  protected:
   std::shared_ptr<Inner> inner_;
 };
 
-/// Base class of sources that wrap another source. Forwards all functions to the wrapped source
-/// but those that read samples, which derived classes implement.
+/// Base class of sources that wrap another SampleSource. Forwards the members that describe the
+/// data, and samples(). Derived classes implement read().
 class ForwardedSource : public ForwardedData<SampleSource, const SampleSource> {
  public:
   using ForwardedData::ForwardedData;

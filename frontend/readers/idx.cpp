@@ -17,7 +17,7 @@ uint32_t big_endian(const std::string& bytes, size_t at) {
 }  // namespace
 
 Tensor read_idx(const std::string& path, int rank) {
-  auto bytes = std::make_shared<std::string>(read_maybe_gz(path));
+  auto bytes = std::make_shared<std::string>(read_gz_or_plain(path));
   const size_t header = 4 + 4 * static_cast<size_t>(rank);
   const auto need = [&](size_t size) {
     if (bytes->size() < size) throw UserError("'" + path + "' is cut off in its header");

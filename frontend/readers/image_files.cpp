@@ -8,7 +8,7 @@
 namespace fluid {
 namespace {
 
-/// Opening the data fails after this number of damaged images at its start.
+/// Opening the data fails if its first kMaxDamagedFirst images are all damaged.
 constexpr int64_t kMaxDamagedFirst = 100;
 
 }  // namespace
@@ -28,9 +28,12 @@ void ImageFiles::set_image_type() {
   columns_[0].shape = {first.channels, first.height, first.width};
 }
 
-Image ImageFiles::image(int64_t sample, size_t, const Draw&) const { return decode(sample); }
+Image ImageFiles::image(int64_t sample, size_t, const AugmentationSeed&) const {
+  return decode(sample);
+}
 
-void ImageFiles::read(int64_t sample, const Draw&, std::span<std::byte* const> to) const {
+void ImageFiles::read(int64_t sample, const AugmentationSeed&,
+                      std::span<std::byte* const> to) const {
   if (to[1] != nullptr) {
     const int64_t value = label(sample);
     std::memcpy(to[1], &value, sizeof value);
@@ -43,7 +46,7 @@ void ImageFiles::read(int64_t sample, const Draw&, std::span<std::byte* const> t
                     std::to_string(image.width) + ", but the first is " + std::to_string(shape[1]) +
                     "x" + std::to_string(shape[2]) + ": add |resize=HxW or a crop to the data");
   }
-  image.to_planes({reinterpret_cast<uint8_t*>(to[0]), image.pixels.size()});
+  image.copy_to_chw({reinterpret_cast<uint8_t*>(to[0]), image.pixels.size()});
 }
 
 }  // namespace fluid

@@ -18,8 +18,9 @@ class ImageFiles : public SampleSource {
   static constexpr const char* kLabelColumn = "label";
 
   const std::vector<Column>& columns() const override { return columns_; }
-  void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const override;
-  Image image(int64_t sample, size_t column, const Draw& draw) const override;
+  void read(int64_t sample, const AugmentationSeed& seed,
+            std::span<std::byte* const> to) const override;
+  Image image(int64_t sample, size_t column, const AugmentationSeed& seed) const override;
 
  protected:
   virtual int64_t label(int64_t sample) const = 0;

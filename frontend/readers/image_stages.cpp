@@ -69,21 +69,22 @@ class AugmentedSource : public ForwardedSource {
 
   const std::vector<Column>& columns() const override { return columns_; }
 
-  void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed& seed,
+            std::span<std::byte* const> to) const override {
     std::vector<std::byte*> others(to.begin(), to.end());
     others[image_column_] = nullptr;
-    inner_->read(sample, draw, others);
+    inner_->read(sample, seed, others);
     if (to[image_column_] == nullptr) return;
-    const Image changed = image(sample, image_column_, draw);
+    const Image changed = image(sample, image_column_, seed);
     check_size(changed, sample);
     write(changed, to[image_column_]);
   }
 
-  Image image(int64_t sample, size_t column, const Draw& draw) const override {
-    Image image = inner_->image(sample, column, draw);
+  Image image(int64_t sample, size_t column, const AugmentationSeed& seed) const override {
+    Image image = inner_->image(sample, column, seed);
     if (column != image_column_) return image;
-    SplitMix64 random(SplitMix64(draw.seed, static_cast<uint64_t>(draw.epoch)).next(),
-                      static_cast<uint64_t>(inner_->row(sample)));
+    SplitMix64 random(SplitMix64(seed.seed, static_cast<uint64_t>(seed.epoch)).next(),
+                      static_cast<uint64_t>(inner_->source_index(sample)));
     try {
       for (const augment::Stage& stage : stages_) stage(image, random);
     } catch (const UserError& error) {
@@ -107,7 +108,7 @@ class AugmentedSource : public ForwardedSource {
 
   void write(const Image& image, std::byte* to) const {
     const size_t bytes = image.pixels.size();
-    if (values_.empty()) return image.to_planes({reinterpret_cast<uint8_t*>(to), bytes});
+    if (values_.empty()) return image.copy_to_chw({reinterpret_cast<uint8_t*>(to), bytes});
     auto* out = reinterpret_cast<float*>(to);
     const int64_t plane = image.height * image.width;
     for (int64_t c = 0; c < image.channels; ++c) {

@@ -22,9 +22,9 @@ struct ImageStages {
 
 /// Returns `source` with the stages applied to its image column, the first column u8[1, H, W] or
 /// u8[3, H, W]. All images must have one size after the stages. The random choices depend on
-/// SampleData::row(), the seed of the Reader and the epoch. Throws UserError if there is no image
-/// column, if a stage does not fit the first image, if `normalize` has another number of channels
-/// than the images, and if a standard deviation is 0.
+/// SampleData::source_index(), the seed of the Reader and the epoch. Throws UserError if there is
+/// no image column, if a stage does not fit the first image, or if a standard deviation is 0. Also
+/// throws UserError if `normalize` and the images differ in the number of channels.
 SampleSourcePtr augment_images(SampleSourcePtr source, ImageStages stages);
 
 /// Options of mixup() and cutmix().
@@ -38,8 +38,8 @@ struct MixOptions {
 /// column becomes f32; the class column `label` becomes f32[classes]. Throws UserError if there is
 /// no image column, if there is no integer column with classes, and if alpha is not positive.
 SampleSourcePtr mixup(SampleSourcePtr source, MixOptions options = {});
-/// Like mixup(), but pastes a rectangle of the other image (torchvision.transforms.v2.CutMix). The
-/// image column keeps its dtype.
+/// Like mixup(), but pastes a rectangle of the previous image (torchvision.transforms.v2.CutMix).
+/// Does not change the dtype of the image column.
 SampleSourcePtr cutmix(SampleSourcePtr source, MixOptions options = {});
 
 }  // namespace fluid

@@ -1,4 +1,4 @@
-// Batches of a SampleSource: worker threads read their rows.
+// BatchLoader for a SampleSource: worker threads read the rows of each batch.
 
 #include <algorithm>
 #include <atomic>
@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "frontend/readers/batch_loader.h"
-#include "frontend/readers/batch_mix.h"
+#include "frontend/readers/batch_transform.h"
 #include "frontend/readers/sample_order.h"
 #include "ir/error.h"
 #include "ir/threads.h"
@@ -52,7 +52,7 @@ class IndexedLoader : public BatchLoader {
     batch_ = std::min(batch_, samples_);
     last_batch_ = seek_remainder_ = samples_ % batch_;
     for (const Column& column : source_->columns()) sample_bytes_.push_back(column.bytes());
-    lead_ = source_->batch_mix() != nullptr ? 1 : 0;
+    lead_ = source_->batch_transform() != nullptr ? 1 : 0;
     const Dataset* data = source_->in_memory();
     single_batch_ = batch_ == all && !options_.shuffle_seed && data != nullptr;
     if (single_batch_) {
@@ -100,8 +100,8 @@ class IndexedLoader : public BatchLoader {
     in_use_ = true;
     if (slot.error) std::rethrow_exception(slot.error);
     const Batch* batch = &slot.views.at(size);
-    if (!slot.replaced.empty() && options_.bad_records == BadRecords::leave_out) {
-      batch = leave_out_replaced(slot, *batch);
+    if (!slot.replaced.empty() && options_.bad_records == BadRecords::drop) {
+      batch = drop_replaced(slot, *batch);
     }
     sample_indices_ = std::span(slot.samples)
                           .subspan(static_cast<size_t>(slot.rows - slot.shard.size),
@@ -117,7 +117,7 @@ class IndexedLoader : public BatchLoader {
   void seek(const ReaderPosition& position) override {
     check_position(position);
     if (position == this->position()) {
-      if (position_in_epoch_ == end_of(epoch_)) next();  // which returns null
+      if (position_in_epoch_ == end_of(epoch_)) next();  // starts the next epoch
       return;
     }
     stop();
@@ -125,7 +125,7 @@ class IndexedLoader : public BatchLoader {
     epoch_ = seek_epoch_ = position.epoch + (is_end ? 1 : 0);
     position_in_epoch_ = is_end ? 0 : position.sample;
     seek_remainder_ = (samples_ - position_in_epoch_) % batch_;
-    // If a batch is the whole dataset, only the first batch after seek() can be smaller.
+    // Every epoch is one batch. After a seek(), this batch holds the rest of the epoch.
     if (single_batch_ && position_in_epoch_ > 0) {
       add_view(slots_[0], seek_remainder_, position_in_epoch_ + shard_of(seek_remainder_).first);
     }
@@ -133,9 +133,11 @@ class IndexedLoader : public BatchLoader {
 
   std::vector<int64_t> batch_sizes() const override {
     std::vector<int64_t> sizes;
-    for (const int64_t whole : {batch_, last_batch_, options_.drop_last ? 0 : seek_remainder_}) {
-      const int64_t size = shard_of(whole).size;
-      if (whole > 0 && std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
+    for (const int64_t global_batch_size :
+         {batch_, last_batch_, options_.drop_last ? 0 : seek_remainder_}) {
+      const int64_t size = shard_of(global_batch_size).size;
+      if (global_batch_size > 0 && std::ranges::find(sizes, size) == sizes.end())
+        sizes.push_back(size);
     }
     return sizes;
   }
@@ -165,7 +167,7 @@ class IndexedLoader : public BatchLoader {
     for (int64_t i = 0; i < source_->samples() && std::ssize(rows) < samples; ++i) {
       try {
         source_->read(i, {.seed = seed}, rows_at(buffers, std::ssize(rows)));
-        rows.push_back(source_->row(i));
+        rows.push_back(source_->source_index(i));
       } catch (const UserError& error) {
         if (options_.bad_records == BadRecords::stop) throw;
         skipped.add(error.what());
@@ -180,19 +182,20 @@ class IndexedLoader : public BatchLoader {
   }
 
  private:
-  /// A buffer of a batch, and how far the workers have filled it. A mixed batch has one row more
-  /// than samples: row 0 is the sample before the first one.
+  /// A batch buffer and its fill state. For mixup and cutmix, an extra row 0 holds the sample that
+  /// precedes the shard in the global batch. The last sample of the global batch precedes the first
+  /// one.
   struct Slot {
     std::vector<Tensor> columns;
     std::vector<int64_t> samples;    // index in the source of each row
-    std::set<int64_t> replaced;      // rows that hold another sample, instead of a bad record
-    std::map<int64_t, Batch> views;  // of `columns`, by the size of the global batch
-    Batch rest;                      // without the replaced rows
-    int64_t epoch = 0, at = 0;       // of the global batch's first sample
-    int64_t whole = 0;               // size of the global batch
+    std::set<int64_t> replaced;      // rows whose bad record was replaced by another sample
+    std::map<int64_t, Batch> views;  // size of the global batch -> view of `columns`
+    Batch rest;                      // result of drop_replaced()
+    int64_t epoch = 0, at = 0;       // start of the global batch: epoch, position in the epoch
+    int64_t global_batch_size = 0;   // size of the global batch
     RankShard shard;                 // shard of this rank
     int64_t rows = 0;                // number of rows to read
-    int64_t claimed = 0, done = 0;   // numbers of rows that workers have begun, and finished
+    int64_t claimed = 0, done = 0;   // numbers of rows that workers have claimed and finished
     std::exception_ptr error;        // error of the first row that could not be read
     int64_t error_row = 0;
     bool is_filled() const { return done == rows; }
@@ -202,7 +205,7 @@ class IndexedLoader : public BatchLoader {
     return fluid::shard_of(samples, options_.rank, options_.world);
   }
 
-  /// Returns the number of samples in `epoch`, without a dropped last batch.
+  /// Returns the number of samples that are read in `epoch`. Excludes a dropped last batch.
   int64_t end_of(int64_t epoch) const {
     const bool drops_remainder = options_.drop_last && epoch == seek_epoch_;
     return samples_ - (drops_remainder ? seek_remainder_ : 0);
@@ -214,8 +217,8 @@ class IndexedLoader : public BatchLoader {
   void start(int64_t at) {
     if (slots_[0].columns.empty()) allocate();
     for (Slot& slot : slots_) {
-      for (const int64_t whole : {batch_, last_batch_, seek_remainder_}) {
-        if (whole > 0) add_view(slot, whole, lead_);
+      for (const int64_t global_batch_size : {batch_, last_batch_, seek_remainder_}) {
+        if (global_batch_size > 0) add_view(slot, global_batch_size, lead_);
       }
     }
     opened_ = released_ = 0;
@@ -243,14 +246,16 @@ class IndexedLoader : public BatchLoader {
     }
   }
 
-  /// Makes the view of the global batches of `whole` samples, so that next() does not allocate.
-  void add_view(Slot& slot, int64_t whole, int64_t from) const {
-    slot.views[whole] = batch_view(*source_, slot.columns, whole, from, options_);
+  /// Creates the view of a global batch of `global_batch_size` samples in advance, so that next()
+  /// does not allocate. `from`: first row of the view.
+  void add_view(Slot& slot, int64_t global_batch_size, int64_t from) const {
+    slot.views[global_batch_size] =
+        batch_view(*source_, slot.columns, global_batch_size, from, options_);
   }
 
   static size_t order_index(int64_t epoch) { return static_cast<size_t>(epoch) % kBatchSlots; }
 
-  /// Opens the next batch for the workers. Needs a free slot, and the lock.
+  /// Opens the next batch for the workers. Requires a free slot. The caller holds mutex_.
   void open_batch() {
     if (next_at_ == end_of(next_epoch_)) {
       next_at_ = 0;
@@ -260,20 +265,20 @@ class IndexedLoader : public BatchLoader {
     Slot& slot = slots_[static_cast<size_t>(opened_) % kBatchSlots];
     slot.epoch = next_epoch_;
     slot.at = next_at_;
-    slot.whole = size_at(next_epoch_, next_at_);
-    slot.shard = shard_of(slot.whole);
+    slot.global_batch_size = size_at(next_epoch_, next_at_);
+    slot.shard = shard_of(slot.global_batch_size);
     slot.rows = slot.shard.size > 0 ? slot.shard.size + lead_ : 0;
     slot.claimed = slot.done = 0;
     slot.replaced.clear();
     slot.error = nullptr;
     slot.error_row = std::numeric_limits<int64_t>::max();
-    next_at_ += slot.whole;
+    next_at_ += slot.global_batch_size;
     ++opened_;
     if (slot.is_filled()) ready_.notify_all();
   }
 
-  /// Returns the slot with rows that no worker has begun. Opens batches as slots become free, and
-  /// waits while there is no such slot. Returns null when stop() was called.
+  /// Returns a slot with rows that no worker has claimed. Opens the next batch if a slot is free,
+  /// and waits otherwise. Returns null when stop() was called.
   Slot* wait_for_rows(std::unique_lock<std::mutex>& lock) {
     for (;;) {
       if (stopping_) return nullptr;
@@ -311,20 +316,22 @@ class IndexedLoader : public BatchLoader {
     }
   }
 
-  /// Mixes a batch whose rows have been read.
+  /// Applies mixup or cutmix to a slot whose rows have been read.
   void mix(Slot& slot, std::vector<std::byte*>& to) {
     for (size_t c = 0; c < to.size(); ++c) {
       to[c] = static_cast<std::byte*>(slot.columns[c].data());
     }
-    source_->batch_mix()->apply(to, slot.shard.size, draw_of(slot), slot.at);
+    source_->batch_transform()->apply(to, slot.shard.size, augmentation_seed(slot), slot.at);
   }
 
-  Draw draw_of(const Slot& slot) const { return {options_.shuffle_seed.value_or(0), slot.epoch}; }
+  AugmentationSeed augmentation_seed(const Slot& slot) const {
+    return {options_.shuffle_seed.value_or(0), slot.epoch};
+  }
 
   /// Returns the position in the epoch of a row of `slot`.
   int64_t position_of(const Slot& slot, int64_t row) const {
     const int64_t in_batch = slot.shard.first + row - lead_;
-    return slot.at + (in_batch < 0 ? slot.whole - 1 : in_batch);
+    return slot.at + (in_batch < 0 ? slot.global_batch_size - 1 : in_batch);
   }
 
   /// Reads a row of `slot`; records its error, if any, in the slot.
@@ -334,7 +341,7 @@ class IndexedLoader : public BatchLoader {
         to[c] = static_cast<std::byte*>(slot.columns[c].data()) + row * sample_bytes_[c];
       }
       const int64_t wanted = orders_[order_index(slot.epoch)][position_of(slot, row)];
-      const int64_t sample = read_sample(wanted, draw_of(slot), to);
+      const int64_t sample = read_sample(wanted, augmentation_seed(slot), to);
       slot.samples[static_cast<size_t>(row)] = sample;
       if (sample == wanted) return;
       const std::scoped_lock lock(mutex_);
@@ -347,9 +354,9 @@ class IndexedLoader : public BatchLoader {
     }
   }
 
-  /// Moves the other rows of `slot` to the place of the replaced ones. Returns `batch`, the view of
-  /// all rows, without the replaced ones.
-  const Batch* leave_out_replaced(Slot& slot, const Batch& batch) {
+  /// Removes the replaced rows from `slot` by moving the remaining rows up. Returns a view of the
+  /// remaining rows. `batch`: the view of all rows.
+  const Batch* drop_replaced(Slot& slot, const Batch& batch) {
     int64_t kept = lead_;
     for (int64_t row = lead_; row < slot.rows; ++row) {
       if (slot.replaced.contains(row)) continue;
@@ -372,12 +379,12 @@ class IndexedLoader : public BatchLoader {
 
   /// Reads sample `first`. If bad records are skipped, reads the next good sample instead of a bad
   /// one. Returns the index of the sample read.
-  int64_t read_sample(int64_t first, const Draw& draw, std::span<std::byte* const> to) {
+  int64_t read_sample(int64_t first, const AugmentationSeed& seed, std::span<std::byte* const> to) {
     const int64_t all = source_->samples();
     for (int64_t tried = 0; tried < all; ++tried) {
       const int64_t sample = (first + tried) % all;
       try {
-        source_->read(sample, draw, to);
+        source_->read(sample, seed, to);
         return sample;
       } catch (const UserError& error) {
         if (options_.bad_records == BadRecords::stop) throw;
@@ -397,7 +404,7 @@ class IndexedLoader : public BatchLoader {
   ReaderOptions options_;
   int64_t samples_ = 0;
   std::vector<int64_t> sample_bytes_;  // bytes per sample of each column
-  int64_t lead_ = 0;                   // rows before the samples of a batch; see Slot
+  int64_t lead_ = 0;                   // number of extra rows before the shard; see Slot
   int64_t batch_ = 0;                  // number of samples in a full global batch
   int64_t last_batch_ = 0;             // size of the last batch of an epoch; 0: full
   int64_t seek_epoch_ = 0;             // epoch to which seek() moved
@@ -408,14 +415,14 @@ class IndexedLoader : public BatchLoader {
   bool single_batch_ = false;                // whether every batch is a view of the whole dataset
 
   Slot slots_[kBatchSlots];
-  SampleOrder orders_[kBatchSlots];  // orders of the epochs of open batches, by order_index()
+  SampleOrder orders_[kBatchSlots];  // order_index(epoch) -> sample order of the epoch
 
   std::vector<std::thread> threads_;
   mutable std::mutex mutex_;
   std::condition_variable free_, ready_;
-  int64_t next_epoch_ = 0, next_at_ = 0;  // start of the batch to open next
+  int64_t next_epoch_ = 0, next_at_ = 0;  // epoch and position of the next batch to open
   int64_t opened_ = 0;                    // number of batches opened since start()
-  int64_t released_ = 0;  // number of batches that next() has released since start()
+  int64_t released_ = 0;  // number of batches whose slots next() has freed since start()
   bool in_use_ = false, stopping_ = false;
   std::set<int64_t> bad_samples_;
   std::string first_error_;

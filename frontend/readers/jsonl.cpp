@@ -10,9 +10,9 @@
 #include "frontend/files/gz.h"
 #include "frontend/files/line_reader.h"
 #include "frontend/files/temporary_file.h"
+#include "frontend/readers/column_table_context.h"
 #include "frontend/readers/kind.h"
 #include "frontend/readers/row_table.h"
-#include "frontend/readers/table_use.h"
 #include "ir/error.h"
 #include "ir/text.h"
 
@@ -22,18 +22,18 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kJsonlKind = "jsonl";
-constexpr const char* kColumns = "columns";  ///< option, and entry of ColumnTable::columns
+constexpr const char* kColumns = "columns";  ///< option name, and key in ColumnTable::columns
 constexpr size_t kMaxDepth = 8;              ///< maximum nesting of arrays
-constexpr double kMaxInteger = 0x1p53 - 1;   ///< integers up to this one are exact in a double
+constexpr double kMaxInteger = 0x1p53 - 1;   ///< a double is exact for integers up to this
 
-/// The values of a key in all lines. A row of the RowWriter holds the number of the text, f64
-/// numbers, or f32 numbers if the first line has a number that is no integer.
+/// The values of one key in all lines. A row holds the index of a text in `texts`, or numbers. The
+/// numbers are f32 if the first line has a non-integer, else f64.
 struct KeyValues {
   std::string key;
   std::vector<int64_t> shape = {};  // shape of one sample
-  DistinctTexts texts = {};
+  StringTable texts = {};
   bool holds_text = false, is_integer = true;
-  bool is_f32 = false;  // type of the numbers in the rows
+  bool is_f32 = false;  // whether the rows hold f32 numbers instead of f64
 
   int64_t row_bytes() const {
     if (holds_text) return sizeof(int32_t);
@@ -51,8 +51,11 @@ struct LineValue {
 
 class JsonLines {
  public:
-  JsonLines(const TableUse& use, LineReader lines)
-      : use_(use), args_(use.args()), lines_(std::move(lines)), rows_(args_.memory_limit()) {}
+  JsonLines(const ColumnTableContext& context, LineReader lines)
+      : context_(context),
+        args_(context.args()),
+        lines_(std::move(lines)),
+        rows_(args_.memory_limit()) {}
 
   SampleSourcePtr read() {
     for (std::string_view line; lines_.next(line);) {
@@ -79,7 +82,7 @@ class JsonLines {
     throw UserError(ir::file_and_line(args_.path(), lines_.number()) + ": " + message);
   }
 
-  /// Returns the values in `line` of the keys of the first line, or of option columns.
+  /// Parses a line. Returns one value for each of keys_. Chooses keys_ if it is empty.
   std::vector<LineValue> values_of(std::string_view line) {
     const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!object.is_object()) fail("not a JSON object");
@@ -105,17 +108,17 @@ class JsonLines {
     if (columns != nullptr) {
       for (std::string& key : ir::split_at_commas(*columns))
         keys.push_back({.key = std::move(key)});
-    } else if (use_.given() != nullptr && use_.given()->columns.contains(kColumns)) {
-      for (const std::string& key : use_.given()->columns.at(kColumns)) {
-        if (first.contains(key)) keys.push_back({.key = key});  // data to predict has no labels
+    } else if (context_.given() != nullptr && context_.given()->columns.contains(kColumns)) {
+      for (const std::string& key : context_.given()->columns.at(kColumns)) {
+        if (first.contains(key)) keys.push_back({.key = key});  // data for prediction has no labels
       }
     } else {
       for (const auto& [key, value] : first.items()) keys.push_back({.key = key});
     }
-    if (use_.split().uses_column()) {
+    if (context_.split().uses_column()) {
       std::vector<std::string> names;
       for (const auto& [key, value] : first.items()) names.push_back(key);
-      split_key_ = use_.split().column(names);
+      split_key_ = context_.split().column(names);
       const bool is_listed = std::ranges::find(keys, split_key_, &KeyValues::key) != keys.end();
       if (!is_listed) keys.push_back({.key = split_key_});
     }
@@ -151,7 +154,7 @@ class JsonLines {
     }
   }
 
-  /// Writes the values of a line, by key, as a row.
+  /// Appends a row that holds the values of a line, one for each of keys_.
   void append(const std::vector<LineValue>& values) {
     const bool is_first = rows_.rows() == 0;
     rows_.start_row(lines_.number());
@@ -164,7 +167,7 @@ class JsonLines {
         key.holds_text = value.is_text;
         key.is_f32 = !value.is_integer;
       }
-      if (value.is_text) rows_.append(key.texts.number_of(value.text, lines_.number()));
+      if (value.is_text) rows_.append(key.texts.index_of(value.text, lines_.number()));
       for (const double number : value.numbers) {
         key.is_f32 ? rows_.append(static_cast<float>(number)) : rows_.append(number);
       }
@@ -176,9 +179,9 @@ class JsonLines {
     data_.source = args_.path();
     data_.samples = rows_.rows();
     data_.rows = rows_.release();
-    ColumnTable table = use_.start({"unknown"});
-    if (use_.given() == nullptr) table.columns[kColumns] = kept_keys();
-    data_.row_bytes = sizeof(int64_t);  // the line
+    ColumnTable table = context_.initial_table({"unknown"});
+    if (context_.given() == nullptr) table.columns[kColumns] = kept_keys();
+    data_.row_bytes = sizeof(int64_t);  // a row starts with its line number
     for (KeyValues& key : keys_) {
       if (data_.samples == 0) break;
       RowColumn column{.type = {key.key, DType::i64, key.shape}, .offset = data_.row_bytes};
@@ -195,11 +198,11 @@ class JsonLines {
       }
       data_.columns.push_back(std::move(column));
     }
-    data_.table = use_.keep(std::move(table));
+    data_.table = context_.finish_table(std::move(table));
     return make_source(std::move(data_));
   }
 
-  /// Returns the conversion of `count` f64 numbers.
+  /// Returns a Conversion of `count` numbers from f64 to `Value`.
   template <class Value>
   static Conversion conversion(int64_t count) {
     return [count](const std::byte* from, std::byte* to) {
@@ -210,7 +213,7 @@ class JsonLines {
     };
   }
 
-  /// The keys of the data, without the column of the split.
+  /// Returns keys_ without the key of the split column.
   std::vector<std::string> kept_keys() const {
     std::vector<std::string> keys;
     for (const KeyValues& key : keys_) {
@@ -219,24 +222,26 @@ class JsonLines {
     return keys;
   }
 
-  /// Makes `column` the ids of the categories of a key, which `table` gives or learns.
+  /// Converts the texts of `key` to category ids in `column`. Adds the categories to `table` if no
+  /// table was given.
   void add_categories(const KeyValues& key, ColumnTable& table, RowColumn& column) const {
     const bool is_split = key.key == split_key_;
-    // A separate table for the split column: other data need not have these values.
+    // Does not store the categories of the split column in `table`: other data may hold other
+    // values in this column.
     ColumnTable values;
     ColumnTable& used = is_split ? values : table;
     if (!used.classes.contains(key.key)) {
-      if (!is_split && use_.given() != nullptr) use_.fail_without_column(key.key);
+      if (!is_split && context_.given() != nullptr) context_.fail_without_column(key.key);
       used.classes[key.key] = categories_of(key.texts.texts());
     }
-    column.convert = id_conversion(use_.ids_of(key.texts.texts(), key.key, used, [&](size_t i) {
+    column.convert = id_conversion(context_.ids_of(key.texts.texts(), key.key, used, [&](size_t i) {
       return ir::file_and_line(args_.path(), key.texts.first_line(i)) + ": key '" + key.key + "'";
     }));
     if (!is_split) table.feeds[key.key] = key.key;
     column.classes = used.classes.at(key.key);
   }
 
-  const TableUse& use_;
+  const ColumnTableContext& context_;
   const DataArgs& args_;
   LineReader lines_;
   std::string split_key_;  // the column of option split; empty: none
@@ -246,9 +251,10 @@ class JsonLines {
 };
 
 SampleSourcePtr open_jsonl(const DataArgs& args) {
-  const TableUse use(args, kJsonlKind);
-  return JsonLines(use, {open_maybe_gz(args.path(), std::min(kMaxLoadedBytes, args.memory_limit())),
-                         args.path()})
+  const ColumnTableContext context(args, kJsonlKind);
+  return JsonLines(context,
+                   {open_gz_or_plain(args.path(), std::min(kMaxLoadedBytes, args.memory_limit())),
+                    args.path()})
       .read();
 }
 
@@ -262,7 +268,7 @@ DataKind jsonl_kind() {
               "is a column: numbers and arrays of numbers f32, or i64 if all are integers; strings "
               "are ids i64 of categories in sorted order; table=, unknown=1 and memory= as for csv",
           .splits_rows = true,
-          .keeps_table = true,
+          .has_table = true,
           .options = {"columns", "memory"},
           .open = open_jsonl};
 }

@@ -18,13 +18,13 @@ struct OpenOptions {
   /// Whether to leave out records that cannot be read when the data is opened, such as lines of a
   /// table. See SampleData::skipped().
   BadRecords bad_records = BadRecords::stop;
-  /// SampleData::table() of the training data, or ColumnTable::read() of a file of its parameters:
-  /// the columns are read as those of the training data, with the same columns, categories, means
-  /// and deviations. Options in the SPEC override the table's. The kinds csv, jsonl, folder and
-  /// text use a table of the same kind, unless the SPEC has the option table; others ignore it.
-  /// Null: none.
+  /// Table of the training data: SampleData::table(), or ColumnTable::read() of a parameter file.
+  /// Data is read with the columns, categories, means and standard deviations of the table. Options
+  /// in the SPEC override those of the table. The kinds csv, jsonl, folder and text use a table of
+  /// the same kind, unless the SPEC has the option table. Other kinds ignore it. Null: no table.
   ColumnTablePtr training_table = nullptr;
-  /// The rank and the world of a stream. Its first pass is opened to learn its columns.
+  /// The first pass over data that is produced while it is read. open_data() starts it to learn the
+  /// columns. Its rank and world are those of this process.
   StreamPass first_pass = {};
 };
 
@@ -44,9 +44,10 @@ class DataArgs {
   /// Returns a copy whose missing options are set from `defaults`.
   DataArgs with_defaults(const std::map<std::string, std::string>& defaults) const;
   const std::string& path() const { return path_; }  ///< the PATH in a SPEC "KIND:PATH?options"
-  /// The split that is opened: the value of option split, or the default of the subcommand.
+  /// Returns the split to open: the value of option split, or default_split().
   std::string split() const { return get_string("split", default_split_); }
-  const std::string& default_split() const { return default_split_; }  ///< of the subcommand
+  /// Returns the split for a SPEC without option split.
+  const std::string& default_split() const { return default_split_; }
   BadRecords bad_records() const { return opening_.bad_records; }
   const StreamPass& first_pass() const { return opening_.first_pass; }
   const ColumnTablePtr& training_table() const { return opening_.training_table; }
@@ -58,8 +59,8 @@ class DataArgs {
   /// suggests the most similar allowed value.
   std::string get_choice(const std::string& name, const std::string& fallback,
                          const std::vector<std::string>& allowed) const;
-  /// Size in bytes up to which the data is held in memory: all of it with the option memory=1, none
-  /// with memory=0, kMaxLoadedBytes without the option.
+  /// Returns the maximum size in bytes of data held in memory: unlimited with the option memory=1,
+  /// 0 with memory=0, kMaxLoadedBytes without the option.
   int64_t memory_limit() const;
   /// Throws a UserError that names the SPEC.
   [[noreturn]] void fail(const std::string& message) const;
@@ -83,7 +84,7 @@ struct DataKind {
   /// Option `val` sets the fraction of rows to hold out for validation, and option `seed` selects
   /// them. If the format has splits (option `split`), the rows are held out of its training split.
   bool splits_rows = false;
-  bool keeps_table = false;               ///< sources of this kind have a SampleData::table()
+  bool has_table = false;                 ///< sources of this kind have a SampleData::table()
   std::vector<std::string> options = {};  ///< options besides those common to all kinds
   std::function<SampleSourcePtr(const DataArgs&)> open;  ///< opens the data
   /// Opens the data as a stream, if option `stream` is set; null: the kind has no such option.

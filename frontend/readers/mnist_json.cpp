@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kPixels = 784;
 constexpr double kWhite = 255;
 
-/// A SAX parser for MNIST as JSON: a list of the splits train, val and test, each as [images,
+/// A SAX parser for MNIST in JSON: a list of the splits train, val and test. Each split is [images,
 /// labels]. An image is a list of 784 numbers in [0, 1]. Collects the pixels and labels of one
 /// split.
 class SplitSax : public nlohmann::json_sax<nlohmann::json> {
@@ -82,11 +82,11 @@ class SplitSax : public nlohmann::json_sax<nlohmann::json> {
   int split_;
   const std::string& path_;
   int depth_ = 0;
-  int list_ = 0;  // list of the split that is being parsed (1: images, 2: labels)
+  int list_ = 0;  // number of the list within the split; 1: images, 2: labels
 };
 
 Dataset read_mnist_json(const std::string& path, int split) {
-  const std::string text = read_maybe_gz(path);
+  const std::string text = read_gz_or_plain(path);
   SplitSax sax(split, path);
   nlohmann::json::sax_parse(text, &sax);
   if (sax.splits != 3) throw UserError("'" + path + "' is not MNIST as JSON: no three splits");

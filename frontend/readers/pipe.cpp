@@ -45,12 +45,12 @@ class EventFlag {
   int fd_;
 };
 
-/// Samples that a command writes in batches. A batch is an array in .npy format for each column.
-/// Each pass runs the command, with FLUID_EPOCH, FLUID_RANK and FLUID_WORLD set.
+/// Samples that a command writes in batches. A batch is one .npy array per column. Each pass runs
+/// the command, with FLUID_EPOCH, FLUID_RANK and FLUID_WORLD in its environment.
 class PipeStream : public SampleStream {
  public:
-  /// Runs the command for the pass `first`, and reads its first batch to learn the columns. Throws
-  /// UserError if it writes no sample.
+  /// Runs the command for pass `first`, and reads the first batch to learn the columns. Throws
+  /// UserError if the command writes no sample.
   PipeStream(std::string command, std::vector<std::string> columns, int timeout_seconds,
              const StreamPass& first)
       : command_(std::move(command)), names_(std::move(columns)), timeout_(timeout_seconds) {
@@ -123,7 +123,7 @@ class PipeStream : public SampleStream {
   /// Returns f(), which waits for the command. Adds the number of samples read so far to a
   /// UserError of f().
   template <class F>
-  auto with_place(F f) const {
+  auto with_sample_count(F f) const {
     try {
       return f();
     } catch (const UserError& error) {
@@ -152,7 +152,7 @@ class PipeStream : public SampleStream {
     return true;
   }
 
-  /// Checks the last column of `batch`.
+  /// Checks the column that was just added to `batch`.
   void check_column(const Dataset& batch) const {
     const auto& [column, values] = batch.columns.back();
     if (values.shape().empty()) {
@@ -168,12 +168,13 @@ class PipeStream : public SampleStream {
     if (type != before) throw UserError(where(column) + ": " + before + " becomes " + type);
   }
 
-  /// Returns the bytes of the next array. Returns "" at the end of the output, if `may_end`.
+  /// Returns the bytes of the next array; "" at the end of the output. `may_end`: whether the
+  /// output may end before this array.
   std::string read_array(const std::string& column, bool may_end) {
     std::string bytes;
     const size_t got = append(bytes, kMagicBytes);
     if (got == 0 && may_end) {
-      with_place([&] { pipe_->wait(); });
+      with_sample_count([&] { pipe_->wait(); });
       return "";
     }
     const bool is_npy = bytes.starts_with("\x93NUMPY");
@@ -194,32 +195,32 @@ class PipeStream : public SampleStream {
   size_t append(std::string& bytes, size_t count) {
     const size_t before = bytes.size();
     bytes.resize(before + count);
-    const size_t got = with_place(
+    const size_t got = with_sample_count(
         [&] { return pipe_->read(std::as_writable_bytes(std::span(bytes)).subspan(before)); });
     bytes.resize(before + got);
     return got;
   }
 
-  /// Throws UserError unless `complete`: the output ended before the array did. If the command
-  /// failed, the error reports its exit instead.
+  /// Throws UserError unless `complete`. Reports the failure of the command, or else that the
+  /// output ended within an array.
   void require(bool complete, const std::string& column) {
     if (complete) return;
-    with_place([&] { pipe_->wait(); });
+    with_sample_count([&] { pipe_->wait(); });
     throw UserError(where(column) + ": the output ends before the array does");
   }
 
   std::string command_;
   std::vector<std::string> names_;
   int timeout_;
-  std::vector<Column> columns_;  // empty before the first batch was read
+  std::vector<Column> columns_;  // empty until the first batch has been read
   int64_t batch_bytes_ = 0;      // size of the first batch in bytes
   EventFlag interrupt_;
 
   StreamPass pass_;
   std::unique_ptr<ProcessPipe> pipe_;  // null after the end of the output
-  int64_t batches_ = 0, samples_ = 0;  // batches read; samples in those before the last one
-  Dataset batch_;                      // the last batch read
-  int64_t row_ = 0;                    // next sample of batch_
+  int64_t batches_ = 0, samples_ = 0;  // numbers of batches read, and of samples before batch_
+  Dataset batch_;                      // the batch last read
+  int64_t row_ = 0;                    // index in batch_ of the next sample
 };
 
 std::unique_ptr<PipeStream> make_stream(const DataArgs& args) {

@@ -35,14 +35,14 @@ void fail_no_full_batch(const ReaderOptions& options, int64_t samples) {
                   " samples, and the smaller last batch is dropped");
 }
 
-Batch batch_view(const SampleData& data, std::vector<Tensor>& buffers, int64_t whole, int64_t from,
-                 const ReaderOptions& options) {
-  const RankShard shard = shard_of(whole, options.rank, options.world);
+Batch batch_view(const SampleData& data, std::vector<Tensor>& buffers, int64_t global_batch_size,
+                 int64_t from, const ReaderOptions& options) {
+  const RankShard shard = shard_of(global_batch_size, options.rank, options.world);
   Batch batch;
   batch.size = shard.size;
   if (options.world > 1) {
     batch.first = shard.first;
-    batch.whole = whole;
+    batch.global_batch_size = global_batch_size;
   }
   const std::vector<std::byte*> rows = rows_at(buffers, from);
   for (size_t c = 0; c < buffers.size(); ++c) {

@@ -24,7 +24,8 @@ struct ReaderOptions {
   /// Number of threads that read, decode and augment samples; 0: one for data in memory, else the
   /// number of cores, at most 4. The batches are the same for any number.
   int workers = 0;
-  /// With BadRecords::leave_out, a batch may be smaller than Reader::batch_sizes() says, or empty.
+  /// With BadRecords::drop, batches may be smaller than the sizes in Reader::batch_sizes(), or
+  /// empty.
   BadRecords bad_records = BadRecords::stop;
   /// Number of samples of the shuffle_samples() buffer; only for a stream that is shuffled.
   int64_t shuffle_buffer = 0;
@@ -49,10 +50,10 @@ class BatchLoader;
 /// unshuffled, next() always returns the same memory with the same Batch::id.
 ///
 /// An epoch of a stream is one pass over it, which one thread reads. The buffers hold three
-/// batches, with several ranks also a global batch, and ReaderOptions::shuffle_buffer samples. So
-/// that position() knows the end of the epoch, next() returns a batch once the first sample of the
-/// following batch (with `drop_last`, the whole batch) was read or the stream has ended. An error
-/// ends the epoch: next() throws it until seek() is called.
+/// batches, with several ranks also a global batch, and ReaderOptions::shuffle_buffer samples.
+/// position() must know whether the epoch has ended. So next() waits until the first sample of
+/// the following batch (with `drop_last`, all of its samples) was read, or the stream has ended. An
+/// error ends the epoch: next() throws it until seek() is called.
 ///
 /// The readers of several ranks return shards of the same global batches. Every sample appears once
 /// per epoch. All ranks get the same number of batches, but a rank's shard of the last batch may be
@@ -70,7 +71,7 @@ class Reader {
   ~Reader();
   Reader(Reader&&) noexcept;
 
-  const SampleData& source() const;      ///< the columns of the data, and its name
+  const SampleData& source() const;      ///< the source or the stream
   const SampleSource* indexed() const;   ///< the data if it is read by index; null for a stream
   const ReaderOptions& options() const;  ///< options, with the actual number of workers
   /// Number of samples per epoch, over all ranks; nullopt for a stream, whose length is unknown.
@@ -94,8 +95,8 @@ class Reader {
   std::span<const int64_t> sample_indices() const;
   ReaderPosition position() const;
   /// Moves to `position`, a position() of this reader or of a reader with another batch or world
-  /// size. The next call of next() opens a stream again and reads up to `position`. Throws
-  /// UserError for a negative position.
+  /// size. For a stream, the next call of next() opens the pass again and skips to `position`.
+  /// Throws UserError for a negative position.
   void seek(const ReaderPosition& position);
   /// Reads the first `samples` samples of the data, or all if there are fewer, into memory. `seed`
   /// selects the random choices of augmentations. Mixup and cutmix do not apply. Moves a stream to
@@ -121,7 +122,7 @@ class Reader {
     Reader* reader_ = nullptr;
     const Batch* batch_ = nullptr;
   };
-  Iterator begin() { return Iterator(this); }  ///< the next batch of the epoch
+  Iterator begin() { return Iterator(this); }  ///< reads the next batch of the epoch
   Iterator end() { return {}; }
 
  private:

@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// How far the ranks of a Reader have read.
+/// The position of a Reader in its data, which is the same on all ranks.
 struct ReaderPosition {
   int64_t epoch = 0;   ///< number of completed epochs
   int64_t sample = 0;  ///< number of samples of the current epoch that all ranks together have read

@@ -28,7 +28,7 @@ std::string float_text(float value) {
 /// 2...
 constexpr uint64_t kSplitStream = 0x73706c6974;
 
-const std::vector<std::string> kParts = {"train", "val", "test"};
+const std::vector<std::string> kSplits = {"train", "val", "test"};
 
 double fraction_in(const std::string& text, const DataArgs& args) {
   const double fraction = parse_number<double>(text).value_or(0);
@@ -38,40 +38,41 @@ double fraction_in(const std::string& text, const DataArgs& args) {
   return fraction;
 }
 
-/// Selects `held` of `rows` rows by a Fisher-Yates shuffle, for validation.
-std::vector<RowUse> hold_out(int64_t rows, int64_t held, uint64_t seed) {
+/// Assigns `held_out` random rows to validation, and the others to training. Shuffles by
+/// Fisher-Yates.
+std::vector<Split> hold_out(int64_t rows, int64_t held_out, uint64_t seed) {
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), int64_t{0});
   SplitMix64 random(seed, kSplitStream);
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-  std::vector<RowUse> uses(order.size(), RowUse::train);
-  for (int64_t i = 0; i < held; ++i) {
-    uses[static_cast<size_t>(order[static_cast<size_t>(i)])] = RowUse::validation;
+  std::vector<Split> splits(order.size(), Split::train);
+  for (int64_t i = 0; i < held_out; ++i) {
+    splits[static_cast<size_t>(order[static_cast<size_t>(i)])] = Split::validation;
   }
-  return uses;
+  return splits;
 }
 
-/// Returns the use of the rows that the split `part` reads.
-RowUse use_of_part(const std::string& part, const DataArgs& args) {
-  if (std::ranges::find(kParts, part) == kParts.end()) {
-    args.fail("split '" + part + "' must be train, val or test" + did_you_mean(part, kParts));
+/// Returns the split called `name`. Throws UserError unless `name` is train, val or test.
+Split split_named(const std::string& name, const DataArgs& args) {
+  if (std::ranges::find(kSplits, name) == kSplits.end()) {
+    args.fail("split '" + name + "' must be train, val or test" + did_you_mean(name, kSplits));
   }
-  return part == "train" ? RowUse::train : part == "val" ? RowUse::validation : RowUse::test;
+  return name == "train" ? Split::train : name == "val" ? Split::validation : Split::test;
 }
 
-/// Returns the use that a value of a split column names; nullopt if it names none.
-std::optional<RowUse> named_use(const std::string& value) {
-  static const std::map<std::string, RowUse> kNames = {
-      {"train", RowUse::train},         {"training", RowUse::train},
-      {"val", RowUse::validation},      {"valid", RowUse::validation},
-      {"validate", RowUse::validation}, {"validation", RowUse::validation},
-      {"dev", RowUse::validation},      {"test", RowUse::test},
-      {"testing", RowUse::test}};
+/// Returns the split that a value of a split column stands for; nullopt if it is not a split name.
+std::optional<Split> split_of_value(const std::string& value) {
+  static const std::map<std::string, Split> kNames = {
+      {"train", Split::train},         {"training", Split::train},
+      {"val", Split::validation},      {"valid", Split::validation},
+      {"validate", Split::validation}, {"validation", Split::validation},
+      {"dev", Split::validation},      {"test", Split::test},
+      {"testing", Split::test}};
   const auto found = kNames.find(ir::lowercase(value));
   return found == kNames.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// Whether two values of a column are equal, as texts, as numbers or as truth values.
+/// Whether two values of a column are equal: as text, as numbers or as bools.
 bool equal_values(const std::string& a, const std::string& b) {
   if (a == b) return true;
   const auto number = [](const std::string& text) {
@@ -84,11 +85,11 @@ bool equal_values(const std::string& a, const std::string& b) {
   return left && right && *left == *right;
 }
 
-/// The values of a column as texts.
+/// The values of a column, converted to text.
 struct ColumnValues {
-  std::vector<std::string> distinct;   // in the order of their first samples
-  std::vector<int64_t> first_samples;  // by index in `distinct`
-  std::vector<int32_t> of_sample;      // index in `distinct`
+  std::vector<std::string> distinct;   // in order of first occurrence
+  std::vector<int64_t> first_samples;  // first sample with each value of `distinct`
+  std::vector<int32_t> of_sample;      // index in `distinct` of each sample's value
 };
 
 ColumnValues column_values(const SampleSource& data, size_t column, const DataArgs& args) {
@@ -125,17 +126,17 @@ ColumnValues column_values(const SampleSource& data, size_t column, const DataAr
 
 RowSplit::RowSplit(const DataArgs& args, bool has_splits) : args_(args), val_(args.find("val")) {
   const std::string* split = args.find("split");
-  const bool names_part = split == nullptr || std::ranges::find(kParts, *split) != kParts.end();
-  uses_column_ = !has_splits && !names_part;
+  const bool names_split = split == nullptr || std::ranges::find(kSplits, *split) != kSplits.end();
+  uses_column_ = !has_splits && !names_split;
   trains_ = (uses_column_ ? args.default_split() : args.split()) == "train";
-  if (val_ != nullptr && !names_part) {
-    const std::string near = did_you_mean(*split, kParts);
+  if (val_ != nullptr && !names_split) {
+    const std::string near = did_you_mean(*split, kSplits);
     args.fail("options val and split=" + *split + " both split the rows" +
               (near.empty() ? ": give one of them" : near));
   }
   if (val_ != nullptr) fraction_in(*val_, args);
   if (val_ != nullptr || uses_column_) {
-    part_ = use_of_part(uses_column_ ? args.default_split() : args.split(), args);
+    selected_ = split_named(uses_column_ ? args.default_split() : args.split(), args);
   }
   if (val_ != nullptr) return;
   if (args.find("seed") != nullptr) {
@@ -163,11 +164,11 @@ std::string RowSplit::column(const std::vector<std::string>& names) const {
     if (std::ranges::find(names, before) != names.end()) return before;
   }
   std::vector<std::string> known = names;
-  known.insert(known.end(), kParts.begin(), kParts.end());
+  known.insert(known.end(), kSplits.begin(), kSplits.end());
   args_.fail("option split=" + text + ": no column '" + name + "'" + did_you_mean(name, known));
 }
 
-std::vector<RowUse> RowSplit::uses(int64_t rows) const {
+std::vector<Split> RowSplit::splits(int64_t rows) const {
   if (val_ == nullptr) return {};
   const double fraction = fraction_in(*val_, args_);
   const auto seed = static_cast<uint64_t>(args_.get_integer("seed", 0, 0));
@@ -176,25 +177,25 @@ std::vector<RowUse> RowSplit::uses(int64_t rows) const {
   return hold_out(rows, std::clamp<int64_t>(share, 1, rows - 1), seed);
 }
 
-std::vector<RowUse> RowSplit::uses(const std::string& column,
-                                   const std::vector<std::string>& values,
-                                   const std::function<std::string(size_t)>& location) const {
+std::vector<Split> RowSplit::splits(const std::string& column,
+                                    const std::vector<std::string>& values,
+                                    const std::function<std::string(size_t)>& location) const {
   const std::string text = column_text();
-  std::vector<RowUse> uses;
+  std::vector<Split> splits;
   if (text != column) {
     const std::string value = text.substr(column.size() + 1);
     for (const std::string& v : values) {
-      uses.push_back(equal_values(v, value) ? RowUse::validation : RowUse::train);
+      splits.push_back(equal_values(v, value) ? Split::validation : Split::train);
     }
-    if (std::ranges::find(uses, RowUse::validation) != uses.end()) return uses;
+    if (std::ranges::find(splits, Split::validation) != splits.end()) return splits;
     const std::set<std::string> sorted(values.begin(), values.end());
     args_.fail("no row has the value '" + value + "' in column '" + column + "'" +
                did_you_mean(value, std::vector<std::string>(sorted.begin(), sorted.end())));
   }
   for (size_t i = 0; i < values.size(); ++i) {
-    const std::optional<RowUse> use = named_use(values[i]);
-    if (use) {
-      uses.push_back(*use);
+    const std::optional<Split> split = split_of_value(values[i]);
+    if (split) {
+      splits.push_back(*split);
       continue;
     }
     const std::string value = ir::escape_control_characters(values[i]);
@@ -202,20 +203,20 @@ std::vector<RowUse> RowSplit::uses(const std::string& column,
                "', which is none of train, val and test; split=" + column + ":" + value +
                " takes the rows with this value for validation");
   }
-  return uses;
+  return splits;
 }
 
-std::vector<int64_t> RowSplit::rows_to_read(const std::vector<RowUse>& uses) const {
-  const auto rows_for = [&](RowUse use) {
+std::vector<int64_t> RowSplit::rows_to_read(const std::vector<Split>& splits) const {
+  const auto rows_for = [&](Split split) {
     std::vector<int64_t> rows;
-    for (size_t i = 0; i < uses.size(); ++i) {
-      if (uses[i] == use) rows.push_back(static_cast<int64_t>(i));
+    for (size_t i = 0; i < splits.size(); ++i) {
+      if (splits[i] == split) rows.push_back(static_cast<int64_t>(i));
     }
     return rows;
   };
-  std::vector<int64_t> rows = rows_for(part_);
+  std::vector<int64_t> rows = rows_for(selected_);
   if (rows.empty() && !trains()) {
-    rows = rows_for(part_ == RowUse::test ? RowUse::validation : RowUse::test);
+    rows = rows_for(selected_ == Split::test ? Split::validation : Split::test);
   }
   if (rows.empty() && uses_column_) {
     args_.fail("option split=" + column_text() + " leaves no row for " +
@@ -226,31 +227,32 @@ std::vector<int64_t> RowSplit::rows_to_read(const std::vector<RowUse>& uses) con
 
 SplitSource split_rows(SampleSourcePtr data, const DataArgs& args, bool has_splits) {
   const RowSplit split(args, has_splits);
-  std::vector<RowUse> uses;
+  std::vector<Split> splits;
   if (split.uses_column()) {
     std::vector<std::string> names;
     for (const Column& column : data->columns()) names.push_back(column.name);
     const std::string column = split.column(names);
     const auto at = static_cast<size_t>(std::ranges::find(names, column) - names.begin());
     const ColumnValues values = column_values(*data, at, args);
-    const std::vector<RowUse> use_of = split.uses(
+    const std::vector<Split> split_of_distinct = split.splits(
         column, values.distinct, [&](size_t i) { return data->location(values.first_samples[i]); });
-    for (const int32_t value : values.of_sample) uses.push_back(use_of[static_cast<size_t>(value)]);
-    std::vector<KeptColumn> kept;
+    for (const int32_t value : values.of_sample)
+      splits.push_back(split_of_distinct[static_cast<size_t>(value)]);
+    std::vector<ColumnSelection> kept;
     for (size_t c = 0; c < names.size(); ++c) {
       if (c != at) kept.push_back({c, names[c]});
     }
     data = select_columns(std::move(data), std::move(kept));
   } else if (split.has_fraction()) {
-    uses = split.uses(data->samples());
+    splits = split.splits(data->samples());
   } else {
     return {std::move(data), std::nullopt};
   }
   SplitCounts counts;
-  for (const RowUse use : uses) {
-    ++(use == RowUse::train ? counts.train : use == RowUse::test ? counts.test : counts.validation);
+  for (const Split s : splits) {
+    ++(s == Split::train ? counts.train : s == Split::test ? counts.test : counts.validation);
   }
-  return {select_samples(std::move(data), split.rows_to_read(uses)), counts};
+  return {select_samples(std::move(data), split.rows_to_read(splits)), counts};
 }
 
 }  // namespace fluid

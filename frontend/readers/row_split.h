@@ -9,20 +9,23 @@
 
 namespace fluid {
 
-/// Use of a row of data.
-enum class RowUse : uint8_t { train, validation, test };
+/// The split that a row belongs to.
+enum class Split : uint8_t { train, validation, test };
 
-/// Divides the rows of data by the options of its SPEC:
+/// Splits the rows of data by the options of its SPEC:
 /// - val=FRACTION holds out random rows for validation. The choice depends only on the option
 ///   seed=N and the number of rows.
-/// - split=COLUMN reads the use of each row from a column: train, val or test, or a synonym.
+/// - split=COLUMN reads the split of each row from a column: train, val or test, or a synonym.
 /// - split=COLUMN:VALUE uses the rows with this value for validation, all others for training.
 ///   Compares texts literally and numbers by value; true is 1 and false is 0.
 class RowSplit {
  public:
-  /// `has_splits`: whether the format has splits, which split= selects. Throws UserError for a
-  /// fraction outside (0, 1), for seed= without val=, for val= with split=COLUMN, and, unless
-  /// `has_splits`, for split=train|val|test without val=. `args` must outlive the RowSplit.
+  /// `has_splits`: whether the format has its own splits, which split= selects. `args` must outlive
+  /// the RowSplit. Throws UserError for:
+  /// - a fraction outside (0, 1);
+  /// - seed= without val=;
+  /// - val= with split=COLUMN;
+  /// - split=train|val|test without val=, unless `has_splits`.
   RowSplit(const DataArgs& args, bool has_splits);
 
   /// Returns the names of the options that a RowSplit reads.
@@ -33,21 +36,22 @@ class RowSplit {
   /// Returns the column of split=COLUMN. Throws UserError unless it is one of `names`.
   std::string column(const std::vector<std::string>& names) const;
 
-  /// Returns the use of each of `rows` rows by val=; empty without val=. Throws UserError for a
-  /// single row.
-  std::vector<RowUse> uses(int64_t rows) const;
-  /// Returns the use of the rows with each of `values`, the distinct values of column `column` in
-  /// the order of their first rows. `location` locates the first row with values[i] in messages.
-  /// Throws UserError for a value that names no use, and if no row has the VALUE of
-  /// split=COLUMN:VALUE.
-  std::vector<RowUse> uses(const std::string& column, const std::vector<std::string>& values,
-                           const std::function<std::string(size_t)>& location) const;
+  /// Returns the split of each of `rows` rows by option val; empty without val. Throws UserError
+  /// for a single row.
+  std::vector<Split> splits(int64_t rows) const;
+  /// Returns the split that each of `values` selects. `values` are the distinct values of column
+  /// `column`, in order of first occurrence. `location`(i) describes the first row with values[i],
+  /// for messages. Throws UserError for a value that is not a split name, and if no row has the
+  /// VALUE of split=COLUMN:VALUE.
+  std::vector<Split> splits(const std::string& column, const std::vector<std::string>& values,
+                            const std::function<std::string(size_t)>& location) const;
 
-  /// Whether the data is opened to train.
+  /// Whether the data is opened for training.
   bool trains() const { return trains_; }
-  /// Returns the rows to read, in order. If validation rows are to be read and there are none,
-  /// returns the test rows, and vice versa. Throws UserError if no row is left.
-  std::vector<int64_t> rows_to_read(const std::vector<RowUse>& uses) const;
+  /// Returns the indices of the rows to read, in ascending order. Without validation rows, split
+  /// val reads the test rows. Without test rows, split test reads the validation rows. Throws
+  /// UserError if no row is left.
+  std::vector<int64_t> rows_to_read(const std::vector<Split>& splits) const;
 
  private:
   std::string column_text() const;  ///< split=COLUMN[:VALUE], for messages
@@ -56,10 +60,10 @@ class RowSplit {
   const std::string* val_;
   bool uses_column_ = false;
   bool trains_;
-  RowUse part_ = RowUse::train;  ///< the rows to read, if an option splits them
+  Split selected_ = Split::train;  ///< the split to read, if an option splits the rows
 };
 
-/// The selected rows, and the number of rows for each use.
+/// The rows of the selected split, and the number of rows in each split.
 struct SplitSource {
   SampleSourcePtr source;
   std::optional<SplitCounts> counts;  ///< nullopt: no option splits the rows

@@ -23,7 +23,7 @@ void copy_row(const RowTable& table, const std::byte* row, std::span<std::byte* 
   }
 }
 
-/// Reads each row from its file.
+/// A source that reads each sample from the temporary file of a RowTable.
 class RowTableSource : public SampleSource {
  public:
   explicit RowTableSource(RowTable table) : table_(std::move(table)) {
@@ -31,7 +31,8 @@ class RowTableSource : public SampleSource {
   }
   int64_t samples() const override { return table_.samples; }
   const std::vector<Column>& columns() const override { return columns_; }
-  void read(int64_t sample, const Draw&, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed&,
+            std::span<std::byte* const> to) const override {
     thread_local std::vector<std::byte> row;
     row.resize(static_cast<size_t>(table_.row_bytes));
     table_.rows->read(sample * table_.row_bytes, row);
@@ -57,7 +58,7 @@ class RowTableSource : public SampleSource {
   std::vector<Column> columns_;
 };
 
-/// Reads all rows.
+/// Loads all rows into memory.
 Dataset load(const RowTable& table) {
   Dataset data;
   data.source = table.source;
@@ -86,9 +87,9 @@ Dataset load(const RowTable& table) {
 
 }  // namespace
 
-int32_t DistinctTexts::number_of(std::string_view text, int64_t line) {
+int32_t StringTable::index_of(std::string_view text, int64_t line) {
   const auto [found, is_new] =
-      numbers_.try_emplace(std::string(text), static_cast<int32_t>(texts_.size()));
+      indices_.try_emplace(std::string(text), static_cast<int32_t>(texts_.size()));
   if (is_new) {
     texts_.emplace_back(text);
     lines_.push_back(line);

@@ -17,23 +17,23 @@
 
 namespace fluid {
 
-/// The distinct texts in a column, numbered in the order of their first rows.
-class DistinctTexts {
+/// The distinct texts of a column, in order of first occurrence.
+class StringTable {
  public:
-  /// Returns the number of `text`, which is in a row that starts at line `line`.
-  int32_t number_of(std::string_view text, int64_t line);
-  const std::vector<std::string>& texts() const { return texts_; }  ///< by number
-  int64_t first_line(size_t number) const { return lines_.at(number); }
+  /// Returns the index of `text`. Adds the text if it is new. `line`: line where its row starts.
+  int32_t index_of(std::string_view text, int64_t line);
+  const std::vector<std::string>& texts() const { return texts_; }
+  int64_t first_line(size_t index) const { return lines_.at(index); }
 
  private:
-  std::unordered_map<std::string, int32_t> numbers_;
+  std::unordered_map<std::string, int32_t> indices_;
   std::vector<std::string> texts_;
   std::vector<int64_t> lines_;
 };
 
-/// Rows of a text file, as a reader parsed them: a line number, then the values, in the same number
-/// of bytes for each row. The rows are in memory, or in a temporary file if they exceed
-/// `memory_limit` bytes.
+/// Stores the parsed rows of a text file. Each row is a line number (i64) followed by the values.
+/// All rows have the same size in bytes. The rows are in memory, or in a temporary file if they
+/// exceed `memory_limit` bytes.
 class RowWriter {
  public:
   explicit RowWriter(int64_t memory_limit) : bytes_(memory_limit) {}
@@ -60,10 +60,10 @@ class RowWriter {
   int64_t rows_ = 0;
 };
 
-/// Converts the values of a column at `from`, in a row, to those that it has at `to`. `from` need
-/// not be aligned.
+/// Converts the values of one column in one row. `from`: the stored values, which need not be
+/// aligned. `to`: the values in the dtype of the column.
 using Conversion = std::function<void(const std::byte* from, std::byte* to)>;
-/// Returns the conversion of a number of DistinctTexts to an i64, ids[number].
+/// Returns a Conversion from an index in a StringTable (i32) to ids[index] (i64).
 Conversion id_conversion(std::vector<int64_t> ids);
 
 /// Returns the value at `from`, which need not be aligned.
@@ -77,18 +77,18 @@ Value value_at(const std::byte* from) {
 /// A column of a RowTable.
 struct RowColumn {
   Column type;
-  int64_t offset = 0;                     ///< byte offset of its values in a row
-  Conversion convert = nullptr;           ///< null: the row holds the values as they are
+  int64_t offset = 0;                     ///< byte offset of the column in a row
+  Conversion convert = nullptr;           ///< null: rows store the dtype of `type`
   std::vector<std::string> classes = {};  ///< SampleData::classes()
 };
 
-/// Rows that a RowWriter wrote, and the columns that are made of them.
+/// Rows from a RowWriter, and the columns stored in them.
 struct RowTable {
   std::shared_ptr<const ByteSource> rows;
   int64_t samples = 0;
   int64_t row_bytes = 0;
   std::vector<RowColumn> columns = {};
-  std::string source = {};  ///< file of the rows
+  std::string source = {};  ///< path of the parsed text file
   ColumnTablePtr table = nullptr;
   SkippedRecords skipped = {};
 
@@ -96,7 +96,8 @@ struct RowTable {
   void for_each_row(const std::function<void(const std::byte*)>& use) const;
 };
 
-/// Returns the samples of `table`: in memory if its rows are.
+/// Returns a source of the rows of `table`. Loads them into a Dataset if they are in memory.
+/// Otherwise reads each sample from the temporary file.
 SampleSourcePtr make_source(RowTable table);
 
 }  // namespace fluid

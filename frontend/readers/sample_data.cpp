@@ -17,7 +17,8 @@ std::string Column::str() const {
 
 std::string SampleData::location(int64_t sample) const {
   const std::string source = name();
-  return "sample " + std::to_string(row(sample)) + (source.empty() ? "" : " of '" + source + "'");
+  return "sample " + std::to_string(source_index(sample)) +
+         (source.empty() ? "" : " of '" + source + "'");
 }
 
 std::string SampleData::find_location(const std::string&, int64_t) const { return ""; }
@@ -41,7 +42,7 @@ std::vector<int64_t> shape_of(const Column& column, int64_t samples) {
 
 }  // namespace
 
-Batch SampleData::types() const {
+Batch SampleData::sample_types() const {
   Batch batch{.size = 1};
   for (const Column& column : columns()) {
     batch.columns.emplace_back(column.name,

@@ -12,7 +12,7 @@
 
 namespace fluid {
 
-class BatchMix;
+class BatchTransform;
 
 /// A column of samples. `shape` is the shape of one sample.
 struct Column {
@@ -25,15 +25,15 @@ struct Column {
   std::string str() const;                                    ///< "image u8[3, 32, 32]"
 };
 
-/// Selects the random choices of an augmentation. A sample's choices depend only on the Draw and
-/// on the index of the sample.
-struct Draw {
+/// Selects the random choices of an augmentation. A sample's choices depend only on the
+/// AugmentationSeed and on the index of the sample.
+struct AugmentationSeed {
   uint64_t seed = 0;
   int64_t epoch = 0;
 };
 
-/// The samples of a Reader: their columns, and where each comes from. A SampleSource reads them by
-/// index, a SampleStream in order. The members here do not change after construction, and may be
+/// The samples of a Reader: their columns and origin. A SampleSource reads samples by index, a
+/// SampleStream in order. The members of this class do not change after construction, and may be
 /// called by several threads at once.
 class SampleData {
  public:
@@ -41,8 +41,8 @@ class SampleData {
 
   virtual const std::vector<Column>& columns() const = 0;
   virtual std::string name() const = 0;  ///< file or data SPEC of the samples
-  /// Index of `sample` in the data name(), before any split or selection.
-  virtual int64_t row(int64_t sample) const { return sample; }
+  /// Index of `sample` in the original data, before any split or selection.
+  virtual int64_t source_index(int64_t sample) const { return sample; }
   /// Returns text that locates a sample: "t.csv:7", "'cats/1.jpg'".
   virtual std::string location(int64_t sample) const;
   /// Returns location() of the first sample whose integer column `column` contains `value`. Returns
@@ -50,17 +50,17 @@ class SampleData {
   virtual std::string find_location(const std::string& column, int64_t value) const;
   /// Class names for the integer labels in column `column`; empty: unknown.
   virtual std::vector<std::string> classes(const std::string& column) const;
-  /// The table learned from the columns, or the table by which they are read; null: none.
+  /// The ColumnTable that was learned from the columns or applied to them; null: none.
   virtual ColumnTablePtr table() const { return nullptr; }
-  /// Records left out when the data was opened.
+  /// Records that were skipped when the data was opened.
   virtual SkippedRecords skipped() const { return {}; }
   virtual int64_t resident_bytes() const { return 0; }  ///< size in bytes of data in memory
   /// The transform of whole batches; null: none. Reader applies it to the batches.
-  virtual const BatchMix* batch_mix() const { return nullptr; }
+  virtual const BatchTransform* batch_transform() const { return nullptr; }
 
   const Column* find(std::string_view column) const;  ///< null if there is no such column
   /// Returns a Batch of one sample, whose tensors have types but no memory.
-  Batch types() const;
+  Batch sample_types() const;
 };
 
 /// Buffers for `samples` samples: a tensor for each of `columns`, whose first dimension counts the
@@ -69,8 +69,8 @@ std::vector<Tensor> sample_buffers(const std::vector<Column>& columns, int64_t s
 /// Returns the addresses of sample `sample` in `buffers`, which sample_buffers() returned.
 std::vector<std::byte*> rows_at(std::vector<Tensor>& buffers, int64_t sample);
 
-/// A column to keep: its index in the data, and its new name.
-struct KeptColumn {
+/// A column that select_columns() keeps: its index in the source, and its new name.
+struct ColumnSelection {
   size_t index = 0;
   std::string name;
 };

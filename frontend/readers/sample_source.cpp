@@ -3,7 +3,7 @@
 #include <cstring>
 #include <unordered_set>
 
-#include "frontend/readers/batch_mix.h"
+#include "frontend/readers/batch_transform.h"
 #include "frontend/readers/forwarded_data.h"
 #include "ir/error.h"
 
@@ -11,12 +11,14 @@ namespace fluid {
 namespace {
 
 /// Returns the table of `source` with its feeds renamed by `kept`.
-ColumnTablePtr with_renamed_feeds(const SampleSource& source, const std::vector<KeptColumn>& kept) {
+ColumnTablePtr with_renamed_feeds(const SampleSource& source,
+                                  const std::vector<ColumnSelection>& kept) {
   const ColumnTablePtr table = source.table();
   if (table == nullptr) return nullptr;
   ColumnTable renamed = *table;
-  for (const KeptColumn& column : kept) renamed.feeds.erase(source.columns()[column.index].name);
-  for (const KeptColumn& column : kept) {
+  for (const ColumnSelection& column : kept)
+    renamed.feeds.erase(source.columns()[column.index].name);
+  for (const ColumnSelection& column : kept) {
     const auto feed = table->feeds.find(source.columns()[column.index].name);
     if (feed != table->feeds.end()) renamed.feeds[column.name] = feed->second;
   }
@@ -43,7 +45,8 @@ class DatasetSource : public SampleSource {
 
   int64_t samples() const override { return data_.samples(); }
   const std::vector<Column>& columns() const override { return columns_; }
-  void read(int64_t sample, const Draw&, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed&,
+            std::span<std::byte* const> to) const override {
     for (size_t c = 0; c < to.size(); ++c) {
       if (to[c] == nullptr || bytes_[c] == 0) continue;
       const auto* from = static_cast<const std::byte*>(data_.columns[c].second.data());
@@ -51,7 +54,7 @@ class DatasetSource : public SampleSource {
     }
   }
   std::string name() const override { return data_.source; }
-  int64_t row(int64_t sample) const override { return data_.row(sample); }
+  int64_t source_index(int64_t sample) const override { return data_.source_index(sample); }
   std::string location(int64_t sample) const override { return data_.location(sample); }
   std::string find_location(const std::string& column, int64_t value) const override {
     return data_.find_location(column, value);
@@ -71,19 +74,22 @@ class DatasetSource : public SampleSource {
   std::vector<size_t> bytes_;  // bytes per sample of each column
 };
 
-/// Some samples of a source.
+/// A subset of the samples of a source.
 class SelectedSource : public ForwardedSource {
  public:
   SelectedSource(SampleSourcePtr inner, std::vector<int64_t> samples)
       : ForwardedSource(std::move(inner)), samples_(std::move(samples)) {}
   int64_t samples() const override { return static_cast<int64_t>(samples_.size()); }
-  void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const override {
-    inner_->read(inner_sample(sample), draw, to);
+  void read(int64_t sample, const AugmentationSeed& seed,
+            std::span<std::byte* const> to) const override {
+    inner_->read(inner_sample(sample), seed, to);
   }
-  Image image(int64_t sample, size_t column, const Draw& draw) const override {
-    return inner_->image(inner_sample(sample), column, draw);
+  Image image(int64_t sample, size_t column, const AugmentationSeed& seed) const override {
+    return inner_->image(inner_sample(sample), column, seed);
   }
-  int64_t row(int64_t sample) const override { return inner_->row(inner_sample(sample)); }
+  int64_t source_index(int64_t sample) const override {
+    return inner_->source_index(inner_sample(sample));
+  }
   std::string location(int64_t sample) const override {
     return inner_->location(inner_sample(sample));
   }
@@ -100,23 +106,24 @@ class FirstSource : public ForwardedSource {
  public:
   FirstSource(SampleSourcePtr inner, int64_t n) : ForwardedSource(std::move(inner)), n_(n) {}
   int64_t samples() const override { return n_; }
-  void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const override {
-    inner_->read(sample, draw, to);
+  void read(int64_t sample, const AugmentationSeed& seed,
+            std::span<std::byte* const> to) const override {
+    inner_->read(sample, seed, to);
   }
-  Image image(int64_t sample, size_t column, const Draw& draw) const override {
-    return inner_->image(sample, column, draw);
+  Image image(int64_t sample, size_t column, const AugmentationSeed& seed) const override {
+    return inner_->image(sample, column, seed);
   }
 
  private:
   int64_t n_;
 };
 
-/// Some columns of a source, renamed.
-class ColumnsSource : public ForwardedSource, public BatchMix {
+/// A subset of the columns of a source, with new names.
+class ColumnsSource : public ForwardedSource, public BatchTransform {
  public:
-  ColumnsSource(SampleSourcePtr inner, std::vector<KeptColumn> kept)
+  ColumnsSource(SampleSourcePtr inner, std::vector<ColumnSelection> kept)
       : ForwardedSource(std::move(inner)), kept_(std::move(kept)) {
-    for (const KeptColumn& column : kept_) {
+    for (const ColumnSelection& column : kept_) {
       columns_.push_back(inner_->columns().at(column.index));
       columns_.back().name = column.name;
     }
@@ -124,11 +131,12 @@ class ColumnsSource : public ForwardedSource, public BatchMix {
   }
   ColumnTablePtr table() const override { return table_; }
   const std::vector<Column>& columns() const override { return columns_; }
-  void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const override {
-    inner_->read(sample, draw, all_columns(to));
+  void read(int64_t sample, const AugmentationSeed& seed,
+            std::span<std::byte* const> to) const override {
+    inner_->read(sample, seed, all_columns(to));
   }
-  Image image(int64_t sample, size_t column, const Draw& draw) const override {
-    return inner_->image(sample, kept_.at(column).index, draw);
+  Image image(int64_t sample, size_t column, const AugmentationSeed& seed) const override {
+    return inner_->image(sample, kept_.at(column).index, seed);
   }
   std::string find_location(const std::string& column, int64_t value) const override {
     return inner_->find_location(inner_name(column), value);
@@ -136,40 +144,41 @@ class ColumnsSource : public ForwardedSource, public BatchMix {
   std::vector<std::string> classes(const std::string& column) const override {
     return inner_->classes(inner_name(column));
   }
-  const BatchMix* batch_mix() const override {
-    return inner_->batch_mix() == nullptr ? nullptr : this;
+  const BatchTransform* batch_transform() const override {
+    return inner_->batch_transform() == nullptr ? nullptr : this;
   }
-  void apply(std::span<std::byte* const> columns, int64_t rows, const Draw& draw,
+  void apply(std::span<std::byte* const> columns, int64_t rows, const AugmentationSeed& seed,
              int64_t first) const override {
-    inner_->batch_mix()->apply(all_columns(columns), rows, draw, first);
+    inner_->batch_transform()->apply(all_columns(columns), rows, seed, first);
   }
 
  private:
-  /// Returns the buffers of the inner source's columns, null for those that are not kept.
+  /// Returns one buffer for each column of the inner source; null for a column that is not in
+  /// kept_.
   std::vector<std::byte*> all_columns(std::span<std::byte* const> kept) const {
     std::vector<std::byte*> all(inner_->columns().size(), nullptr);
     for (size_t c = 0; c < kept.size(); ++c) all[kept_[c].index] = kept[c];
     return all;
   }
   std::string inner_name(const std::string& column) const {
-    for (const KeptColumn& kept : kept_) {
+    for (const ColumnSelection& kept : kept_) {
       if (kept.name == column) return inner_->columns()[kept.index].name;
     }
     return column;
   }
-  std::vector<KeptColumn> kept_;
+  std::vector<ColumnSelection> kept_;
   std::vector<Column> columns_;
   ColumnTablePtr table_;
 };
 
 }  // namespace
 
-Image SampleSource::image(int64_t sample, size_t column, const Draw& draw) const {
+Image SampleSource::image(int64_t sample, size_t column, const AugmentationSeed& seed) const {
   const Column& type = columns().at(column);
   std::vector<uint8_t> planes(static_cast<size_t>(type.bytes()));
   std::vector<std::byte*> to(columns().size(), nullptr);
   to[column] = reinterpret_cast<std::byte*>(planes.data());
-  read(sample, draw, to);
+  read(sample, seed, to);
   return Image::from_planes(type.shape.at(1), type.shape.at(2), type.shape.at(0), planes);
 }
 
@@ -188,14 +197,14 @@ SampleSourcePtr first_samples(SampleSourcePtr source, int64_t n) {
   return std::make_shared<FirstSource>(std::move(source), n);
 }
 
-SampleSourcePtr select_columns(SampleSourcePtr source, std::vector<KeptColumn> kept) {
+SampleSourcePtr select_columns(SampleSourcePtr source, std::vector<ColumnSelection> kept) {
   const Dataset* data = source->in_memory();
   if (data == nullptr) return std::make_shared<ColumnsSource>(std::move(source), std::move(kept));
   Dataset part = *data;
   part.table = with_renamed_feeds(*source, kept);
   part.columns.clear();
   part.classes.clear();
-  for (const KeptColumn& column : kept) {
+  for (const ColumnSelection& column : kept) {
     const auto& [name, tensor] = data->columns.at(column.index);
     part.columns.emplace_back(column.name, tensor);
     if (const auto found = data->classes.find(name); found != data->classes.end()) {
@@ -208,9 +217,9 @@ SampleSourcePtr select_columns(SampleSourcePtr source, std::vector<KeptColumn> k
 int64_t common_rows(const SampleSource& a, const SampleSource& b) {
   if (a.name() != b.name()) return 0;
   std::unordered_set<int64_t> taken;
-  for (int64_t i = 0; i < b.samples(); ++i) taken.insert(b.row(i));
+  for (int64_t i = 0; i < b.samples(); ++i) taken.insert(b.source_index(i));
   int64_t shared = 0;
-  for (int64_t i = 0; i < a.samples(); ++i) shared += taken.contains(a.row(i)) ? 1 : 0;
+  for (int64_t i = 0; i < a.samples(); ++i) shared += taken.contains(a.source_index(i)) ? 1 : 0;
   return shared;
 }
 

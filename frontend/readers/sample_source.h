@@ -21,10 +21,11 @@ class SampleSource : public SampleData {
   /// Writes the columns of sample `sample` to the buffers `to`, one per column, each of
   /// Column::bytes(). Skips a column whose buffer is null. Throws UserError, which names the file
   /// and the record, if the sample cannot be read.
-  virtual void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const = 0;
+  virtual void read(int64_t sample, const AugmentationSeed& seed,
+                    std::span<std::byte* const> to) const = 0;
   /// Returns the image in column `column`, a u8 column of shape [channels, height, width]. The
   /// image may have another height and width than the column.
-  virtual Image image(int64_t sample, size_t column, const Draw& draw) const;
+  virtual Image image(int64_t sample, size_t column, const AugmentationSeed& seed) const;
   virtual const Dataset* in_memory() const { return nullptr; }  ///< null: not in memory
 };
 
@@ -37,8 +38,9 @@ SampleSourcePtr select_samples(SampleSourcePtr source, std::vector<int64_t> samp
 /// Returns the first `n` samples of `source`, or all if there are fewer.
 SampleSourcePtr first_samples(SampleSourcePtr source, int64_t n);
 /// Returns `source` with only the columns `kept`, renamed.
-SampleSourcePtr select_columns(SampleSourcePtr source, std::vector<KeptColumn> kept);
-/// Returns the number of samples of `a` that have the same name() and row() as a sample of `b`.
+SampleSourcePtr select_columns(SampleSourcePtr source, std::vector<ColumnSelection> kept);
+/// Returns the number of samples of `a` that have the same name() and source_index() as a
+/// sample of `b`.
 int64_t common_rows(const SampleSource& a, const SampleSource& b);
 
 }  // namespace fluid

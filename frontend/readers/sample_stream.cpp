@@ -52,7 +52,7 @@ class ShuffledStream : public ForwardedStream {
     for (const Column& column : columns()) sample += column.bytes();
     return inner_->resident_bytes() + capacity_ * sample;
   }
-  /// Names no position: the shuffle does not keep the positions of samples in the stream.
+  /// Returns no position, because the shuffle does not record the positions of samples.
   std::string location(int64_t) const override { return "a sample of '" + name() + "'"; }
 
   void open(const StreamPass& pass) override {
@@ -94,14 +94,14 @@ class ShuffledStream : public ForwardedStream {
   SplitMix64 random_{0};
 };
 
-/// The newest sample of a stream, as a source. Its index is the position in the pass.
+/// A SampleSource that holds the sample last read from a stream.
 class NewestSample : public ForwardedData<SampleSource, SampleStream> {
  public:
   NewestSample(SampleStreamPtr stream, const StreamPass& first)
       : ForwardedData(std::move(stream)), first_(first), buffers_(sample_buffers(columns(), 1)) {}
 
   int64_t samples() const override { return 1; }
-  void read(int64_t, const Draw&, std::span<std::byte* const> to) const override {
+  void read(int64_t, const AugmentationSeed&, std::span<std::byte* const> to) const override {
     if (!has_sample_) read_first();
     for (size_t c = 0; c < to.size(); ++c) {
       if (to[c] == nullptr) continue;
@@ -133,11 +133,11 @@ class ChangedStream : public ForwardedStream {
     return changed_->classes(column);
   }
   ColumnTablePtr table() const override { return changed_->table(); }
-  const BatchMix* batch_mix() const override { return changed_->batch_mix(); }
+  const BatchTransform* batch_transform() const override { return changed_->batch_transform(); }
 
   void open(const StreamPass& pass) override {
     ForwardedStream::open(pass);
-    draw_ = {pass.seed, pass.epoch};
+    seed_ = {pass.seed, pass.epoch};
     read_ = 0;
   }
   bool next(std::span<std::byte* const> to) override {
@@ -146,14 +146,14 @@ class ChangedStream : public ForwardedStream {
     const bool skips = std::ranges::all_of(to, is_null);
     if (skips ? !inner_->next(none) : !newest_->advance()) return false;
     const int64_t sample = read_++;
-    if (!skips) changed_->read(sample, draw_, to);
+    if (!skips) changed_->read(sample, seed_, to);
     return true;
   }
 
  private:
   std::shared_ptr<NewestSample> newest_;
   SampleSourcePtr changed_;
-  Draw draw_;
+  AugmentationSeed seed_;
   int64_t read_ = 0;  // number of samples read in this pass
 };
 

@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "frontend/files/temporary_file.h"
+#include "frontend/readers/column_table_context.h"
 #include "frontend/readers/row_split.h"
 #include "frontend/readers/spec_guess.h"
 #include "frontend/readers/stage_spec.h"
-#include "frontend/readers/table_use.h"
 #include "ir/error.h"
 #include "ir/number.h"
 
@@ -52,7 +52,7 @@ std::vector<std::string> options_of(const DataKind& kind) {
     if (has) options.insert(options.end(), more.begin(), more.end());
   };
   append(kind.splits_rows, RowSplit::options());
-  append(kind.keeps_table, TableUse::options());
+  append(kind.has_table, ColumnTableContext::options());
   append(kind.open_stream != nullptr, kStreamOptions);
   return options;
 }
@@ -86,7 +86,7 @@ void rename_columns(DataSource& data, std::map<std::string, std::string> renames
   if (renames.empty()) return;
   std::vector<std::string> known = options_of(kind);
   known.insert(known.end(), kCommonOptions.begin(), kCommonOptions.end());
-  std::vector<KeptColumn> kept;
+  std::vector<ColumnSelection> kept;
   for (const Column& column : data.data().columns()) {
     known.push_back(column.name);
     kept.push_back({kept.size(), column.name});
@@ -99,8 +99,8 @@ void rename_columns(DataSource& data, std::map<std::string, std::string> renames
     const std::string& name = renames.begin()->first;
     args.fail("no option or column '" + name + "'" + did_you_mean(name, known));
   }
-  for (const KeptColumn& column : kept) {
-    const auto same = [&](const KeptColumn& other) { return other.name == column.name; };
+  for (const ColumnSelection& column : kept) {
+    const auto same = [&](const ColumnSelection& other) { return other.name == column.name; };
     if (std::ranges::count_if(kept, same) > 1) {
       args.fail("two columns are named '" + column.name + "'");
     }
@@ -109,8 +109,8 @@ void rename_columns(DataSource& data, std::map<std::string, std::string> renames
       [&](SampleSourcePtr source) { return select_columns(std::move(source), std::move(kept)); });
 }
 
-/// Throws UserError for an option that needs samples with an index, and for a shuffle without a
-/// buffer.
+/// Throws UserError for options that a stream does not support: those of RowSplit, and shuffle
+/// without shuffle_buffer.
 void check_stream_options(const DataArgs& args) {
   for (const std::string& option : RowSplit::options()) {
     if (args.find(option) == nullptr) continue;
@@ -123,7 +123,7 @@ void check_stream_options(const DataArgs& args) {
   }
 }
 
-/// Sets the name of data in memory to its SPEC.
+/// Returns in-memory data with the name `name`.
 SampleSourcePtr name_source(SampleSourcePtr source, std::string name) {
   const Dataset* data = source->in_memory();
   if (data == nullptr) throw InternalError("data on disk has no name");
@@ -150,7 +150,8 @@ SampleStreamPtr open_stream(const DataKind& kind, const DataArgs& args, int64_t 
   return limit > 0 ? first_samples(std::move(stream), limit) : stream;
 }
 
-/// Opens the samples of the split that the options name. `name`: name for data that has none.
+/// Opens the split that the options select. With option val, opens the training split, from which
+/// select_rows() holds out rows. Data without a name gets the name `name`.
 SampleSourcePtr open_source(const DataKind& kind, const DataArgs& args, std::string name) {
   const bool has_splits = contains(kind.options, "split");
   const bool holds_out = has_splits && args.find("val") != nullptr;
@@ -158,7 +159,7 @@ SampleSourcePtr open_source(const DataKind& kind, const DataArgs& args, std::str
   return source->name().empty() ? name_source(std::move(source), std::move(name)) : source;
 }
 
-/// Keeps the rows of the split that the options name, at most `limit` of them; -1: no limit.
+/// Keeps only the rows of the split that the options select, at most `limit` rows; -1: no limit.
 void select_rows(DataSource& data, const DataKind& kind, const DataArgs& args, int64_t limit) {
   if (kind.splits_rows) {
     SplitSource rows = split_rows(std::move(data.source), args, contains(kind.options, "split"));
@@ -258,17 +259,17 @@ Dataset DataSource::dataset() const {
   throw UserError("data '" + source->name() + "' is not in memory: give its source to a Reader");
 }
 
-bool keeps_table(const std::string& spec) {
+bool has_table(const std::string& spec) {
   const std::string name = kind_name_in(spec);
   return std::ranges::any_of(
-      data_kinds(), [&](const DataKind& kind) { return kind.name == name && kind.keeps_table; });
+      data_kinds(), [&](const DataKind& kind) { return kind.name == name && kind.has_table; });
 }
 
 bool uses_training_table(const std::string& spec, const ColumnTable& training_table) {
   const std::string unstaged = spec.substr(0, spec.find('|'));
   const size_t mark = std::min(unstaged.find('?'), unstaged.size());
   const std::string options = unstaged.substr(std::min(mark + 1, unstaged.size()));
-  return keeps_table(spec) && training_table.kind == kind_name_in(spec) &&
+  return has_table(spec) && training_table.kind == kind_name_in(spec) &&
          !parse_options(options, spec).contains("table");
 }
 
@@ -293,7 +294,7 @@ DataSource open_data(const std::string& spec, const std::string& split,
     }
   }
   const bool has_splits = contains(kind.options, "split");
-  // Formats with splits hold out no validation rows by default: the test split validates.
+  // If the format has its own splits, validation uses the test split by default.
   const std::string default_split = has_splits && split == "val" ? "test" : split;
   const bool split_by_default = has_splits && given.emplace("split", default_split).second;
   const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given,

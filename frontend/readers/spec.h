@@ -9,7 +9,7 @@
 
 namespace fluid {
 
-/// Number of rows for each use.
+/// Number of rows in each split.
 struct SplitCounts {
   int64_t train = 0, validation = 0, test = 0;
 };
@@ -21,15 +21,15 @@ struct DataSource {
   std::string usage = {};         ///< DataKind::usage, such as "csv:FILE?label=COLUMN"
   std::optional<bool> shuffle;    ///< value of the option shuffle; nullopt: not given
   std::optional<bool> drop_last;  ///< value of the option drop_last; nullopt: not given
-  /// Set if the options val or split=COLUMN split rows.
+  /// nullopt unless option val or split=COLUMN splits the rows.
   std::optional<SplitCounts> split_counts = {};
   bool full_batch = false;     ///< whether the default batch is the whole dataset
   int64_t shuffle_buffer = 0;  ///< option shuffle_buffer; 0: not given
 
-  StreamPass first_pass = {};  ///< the argument of open_data()
+  StreamPass first_pass = {};  ///< OpenOptions::first_pass
 
   const SampleData& data() const;  ///< the source, or the stream
-  /// Applies `change` to the source, or to the stream as change_samples() does.
+  /// Applies `change` to the source, or to each sample of the stream (see change_samples()).
   void change(const SourceChange& change);
   /// Returns a reader of the source, or of the stream.
   Reader reader(const ReaderOptions& options) const;
@@ -44,15 +44,18 @@ struct DataSource {
 /// first N samples), and <column>=<feed> to rename a column. `split` is the default of the option
 /// split.
 ///
-/// Kinds without splits have the options val=FRACTION, the fraction of rows to hold out, and
-/// seed=N, which selects the rows. split=val and split=test return the held-out rows, split=train
-/// the others. Rows keep their order. As alternatives, split=COLUMN names a column that holds
-/// train, val or test for each row, and split=COLUMN:VALUE takes the rows with this value for val
-/// and the others for train; `split` selects the rows to return.
+/// Kinds with DataKind::splits_rows can split their rows. The rows of a split keep the order of the
+/// data:
+/// - val=FRACTION holds out random rows; seed=N selects them. split=val and split=test return the
+///   held-out rows, split=train the others.
+/// - split=COLUMN reads the split of each row from COLUMN: train, val or test. `split` selects the
+///   rows to return.
+/// - split=COLUMN:VALUE is like split=COLUMN, but rows with this value belong to val and all others
+///   to train.
 ///
-/// Kinds whose data is produced while it is read, such as pipe, have the options `stream`, which
-/// makes them a SampleStream, and shuffle_buffer=N (ReaderOptions::shuffle_buffer), which shuffles
-/// it. An option without `=` is set to 1.
+/// Kinds whose data is produced while it is read, such as pipe, have two more options. `stream`
+/// opens the data as a SampleStream. shuffle_buffer=N sets ReaderOptions::shuffle_buffer. A flag
+/// without `=` is set to 1.
 ///
 /// Throws UserError for missing or damaged data, and for an unknown kind, option or column, with a
 /// suggestion.
@@ -62,7 +65,7 @@ DataSource open_data(const std::string& spec, const std::string& split = "train"
 /// Whether open_data() uses `training_table` for `spec`.
 bool uses_training_table(const std::string& spec, const ColumnTable& training_table);
 /// Whether the kind of `spec` has a SampleData::table(); false for an unknown kind.
-bool keeps_table(const std::string& spec);
+bool has_table(const std::string& spec);
 
 /// Returns all kinds of data, in the order of the help text.
 const std::vector<DataKind>& data_kinds();

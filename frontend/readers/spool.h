@@ -9,11 +9,10 @@
 
 namespace fluid {
 
-/// Copies the first `limit` samples of a pass, or all, to temporary files without a name, and
-/// returns them as a source named as the stream, which reads by index. The files are in the
-/// directory that TMPDIR names, by default /tmp. The memory does not depend on the number of
-/// samples. Throws UserError if the files cannot be written. `args` holds the option memory; see
-/// make_array_source().
+/// Copies at most `limit` samples of a pass to unnamed temporary files in the directory TMPDIR, by
+/// default /tmp. Returns a source that reads the samples by index, and has the name of `stream`.
+/// Copying buffers one chunk of samples. For option memory of `args`, see make_array_source().
+/// Throws UserError if the files cannot be written.
 SampleSourcePtr spool(SampleStream& stream, const StreamPass& pass, int64_t limit,
                       const DataArgs& args);
 

@@ -1,4 +1,4 @@
-// Batches of a SampleStream: one thread reads a pass.
+// BatchLoader for a SampleStream: one thread reads each pass in order.
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "frontend/readers/batch_loader.h"
-#include "frontend/readers/batch_mix.h"
+#include "frontend/readers/batch_transform.h"
 #include "ir/error.h"
 #include "ir/threads.h"
 
@@ -40,7 +40,7 @@ class StreamLoader : public BatchLoader {
       fail("is a stream, which ends at a bad record: it cannot be skipped");
     }
     batch_ = options_.batch * options_.world;
-    lead_ = stream_->batch_mix() != nullptr ? 1 : 0;
+    lead_ = stream_->batch_transform() != nullptr ? 1 : 0;
   }
   ~StreamLoader() override { stop(); }
 
@@ -115,14 +115,14 @@ class StreamLoader : public BatchLoader {
   }
 
  private:
-  /// A buffer of a batch. A mixed batch has one row more than samples: row 0 is the sample before
-  /// the first one.
+  /// A batch buffer. For mixup and cutmix, an extra row 0 holds the sample that precedes the shard
+  /// in the global batch. The last sample of the global batch precedes the first one.
   struct Slot {
     std::vector<Tensor> columns;
     Batch batch;
     int64_t rows = 0;          // number of samples in the global batch
-    bool is_last = false;      // whether it is the last batch of the pass
-    std::exception_ptr error;  // thrown instead of returning a batch
+    bool is_last = false;      // whether this is the last batch of the pass
+    std::exception_ptr error;  // next() throws it instead of returning the batch
   };
 
   [[noreturn]] void fail(const std::string& why) const {
@@ -178,7 +178,7 @@ class StreamLoader : public BatchLoader {
     changed_.notify_all();
   }
 
-  /// Reads the pass of position_ from there to its end, or until stop() is called.
+  /// Reads the pass from position_ to its end. Stops early when stop() is called.
   void read_pass() {
     const ReaderPosition begin = position_;
     const StreamPass pass = {.epoch = begin.epoch,
@@ -188,7 +188,8 @@ class StreamLoader : public BatchLoader {
     stream_->open(pass);
     skip_to(begin);
     int64_t read = begin.sample;
-    Slot* complete = nullptr;  // published when it is known whether it is the last one
+    // The last batch read. Published once it is known whether it ends the pass.
+    Slot* complete = nullptr;
     while (Slot* slot = wait_for_slot()) {
       int64_t rows = 0;
       const auto publish_complete = [&](bool is_last) {
@@ -221,7 +222,8 @@ class StreamLoader : public BatchLoader {
     }
   }
 
-  /// Reads up to sample `position.sample` of the pass.
+  /// Reads and discards the samples of the pass before sample `position.sample`. Throws UserError
+  /// if the pass is shorter.
   void skip_to(const ReaderPosition& position) {
     const std::vector<std::byte*> none(stream_->columns().size(), nullptr);
     for (int64_t i = 0; i < position.sample; ++i) {
@@ -232,8 +234,8 @@ class StreamLoader : public BatchLoader {
     }
   }
 
-  /// Throws UserError for a pass without a batch. `read`: samples in batches; `rows`: samples after
-  /// them.
+  /// Throws UserError if the pass has no batch. `read`: number of samples in the batches of the
+  /// pass. `rows`: number of samples in its dropped last batch.
   void check_not_empty(int64_t read, int64_t rows, int64_t epoch) const {
     if (read > 0) return;
     if (rows > 0) fail_no_full_batch(options_, rows);
@@ -263,26 +265,26 @@ class StreamLoader : public BatchLoader {
     changed_.notify_all();
   }
 
-  /// The buffers of row `i` of the global batch.
+  /// Returns the buffers of row `i` of the global batch.
   std::vector<std::byte*> row(Slot& slot, int64_t i) {
     return options_.world > 1 ? rows_at(global_, i) : rows_at(slot.columns, i + lead_);
   }
 
-  /// Makes the batch of a slot from the `rows` rows that were read. `first`: position in the pass
-  /// of the first one.
-  void finish(Slot& slot, int64_t rows, const Draw& draw, int64_t first) {
+  /// Completes the batch of `rows` samples in `slot`: extracts the shard of this rank, and applies
+  /// mixup or cutmix. `first`: position in the pass of the first sample.
+  void finish(Slot& slot, int64_t rows, const AugmentationSeed& seed, int64_t first) {
     const RankShard shard = shard_of(rows, options_.rank, options_.world);
     if (options_.world > 1) copy_rows(slot, shard.first, lead_, shard.size);
     if (lead_ > 0) {
       copy_rows(slot, (shard.first + rows - 1) % rows, 0, 1);
-      stream_->batch_mix()->apply(rows_at(slot.columns, 0), shard.size, draw, first);
+      stream_->batch_transform()->apply(rows_at(slot.columns, 0), shard.size, seed, first);
     }
     slot.rows = rows;
     const bool has_view = slot.batch.size == shard.size && slot.batch.global_size() == rows;
     if (!has_view) slot.batch = batch_view(*stream_, slot.columns, rows, lead_, options_);
   }
 
-  /// Copies rows of the global batch from row `from` on to rows of the slot from row `to` on.
+  /// Copies `count` rows, starting at row `from` of the global batch, to row `to` of the slot.
   void copy_rows(Slot& slot, int64_t from, int64_t to, int64_t count) {
     const std::vector<std::byte*> source = row(slot, from), target = rows_at(slot.columns, to);
     for (size_t c = 0; c < source.size(); ++c) {
@@ -294,20 +296,20 @@ class StreamLoader : public BatchLoader {
   SampleStreamPtr stream_;
   ReaderOptions options_;
   int64_t batch_ = 0;  // number of samples in a full global batch
-  int64_t lead_ = 0;   // rows before the samples of a batch; see Slot
+  int64_t lead_ = 0;   // number of extra rows before the shard; see Slot
   /// Position after the last batch that next() returned. The thread reads this member when it
   /// starts.
   ReaderPosition position_;
   std::vector<int64_t> sample_indices_;  // samples of the last batch that next() returned
-  bool at_end_ = false;                  // whether next() returns null next
+  bool at_end_ = false;                  // whether the following call of next() returns null
 
   Slot slots_[kBatchSlots];
-  std::vector<Tensor> global_;  // rows of all ranks in the batch that is being read
+  std::vector<Tensor> global_;  // the global batch being read, if there are several ranks
 
   std::thread thread_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  // Numbers of slots since start(): taken by the thread, handed to next(), and given back.
+  // Numbers of slots since start(): opened by the thread, published to next(), released by next().
   int64_t opened_ = 0, published_ = 0, released_ = 0;
   bool in_use_ = false, stopping_ = false, done_ = false;
 };

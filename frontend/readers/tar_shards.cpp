@@ -98,7 +98,7 @@ class TarShards : public ImageFiles {
     int32_t shard = 0, label = -1;
   };
 
-  /// Calls `add`. Counts a UserError as a record that is left out, unless bad records stop.
+  /// Calls `add`. Adds a UserError of `add` to skipped_, or rethrows it with BadRecords::stop.
   template <class F>
   void skip_if_bad(F add) {
     try {
@@ -110,7 +110,7 @@ class TarShards : public ImageFiles {
   }
 
   /// Adds the samples of a shard. The files of a sample are consecutive and have the same key,
-  /// key_of(). Throws UserError where the archive is damaged; the samples before that stay.
+  /// key_of(). If the archive is damaged, adds the samples before the damage and throws UserError.
   void add_shard(const std::string& path) {
     shards_.push_back({path, std::make_unique<FileBytes>(path)});
     TarReader reader(*shards_.back().file, path);

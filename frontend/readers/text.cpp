@@ -14,10 +14,10 @@
 #include "frontend/files/gz.h"
 #include "frontend/files/temporary_file.h"
 #include "frontend/readers/characters.h"
+#include "frontend/readers/column_table_context.h"
 #include "frontend/readers/documents.h"
 #include "frontend/readers/kind.h"
 #include "frontend/readers/symbols.h"
-#include "frontend/readers/table_use.h"
 #include "frontend/readers/token_file.h"
 #include "frontend/tokenizers/bpe.h"
 #include "ir/atomic_file.h"
@@ -49,7 +49,8 @@ class Windows : public SampleSource {
   }
   int64_t samples() const override { return (symbols_.size() - 1 - length_) / stride_ + 1; }
   const std::vector<Column>& columns() const override { return columns_; }
-  void read(int64_t sample, const Draw&, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed&,
+            std::span<std::byte* const> to) const override {
     std::vector<Symbol> window(static_cast<size_t>(length_ + 1));
     symbols_.read(sample * stride_, window);
     for (int64_t c = 0; c < 2; ++c) {
@@ -77,8 +78,8 @@ class Windows : public SampleSource {
   std::vector<Column> columns_;
 };
 
-/// Returns the windows of the split: the last tenth of the symbols, or the symbols before it for
-/// split train.
+/// Returns the windows of the selected split. Splits val and test are the last tenth of the
+/// symbols. Split train is the rest.
 template <class Symbol>
 SampleSourcePtr windows_of(Symbols<Symbol> symbols, const char* unit, const DataArgs& args,
                            ColumnTablePtr table = nullptr) {
@@ -119,12 +120,12 @@ char end_byte(const DataArgs& args) {
   return static_cast<char>(*value);
 }
 
-/// Returns the bytes of a single text or of documents, in memory if they have less than
-/// `memory_limit` bytes.
+/// Returns the bytes of a single text, or of documents, each followed by the byte of option end.
+/// Holds the bytes in memory if there are fewer than `memory_limit`, else on disk.
 std::shared_ptr<const ByteSource> bytes_of(const DataArgs& args, bool documents,
                                            int64_t memory_limit) {
   if (!documents) {
-    auto file = open_maybe_gz(args.path(), memory_limit);
+    auto file = open_gz_or_plain(args.path(), memory_limit);
     const bool loads = file->resident_bytes() == 0 && file->size() < memory_limit;
     return loads ? load_bytes(*file, 0, file->size()) : file;
   }
@@ -146,11 +147,11 @@ SampleSourcePtr open_bytes(const DataArgs& args) {
   return windows_of(Symbols<char>(bytes_of(args, documents, args.memory_limit())), "bytes", args);
 }
 
-/// The tokenizer that option bpe names: a directory with the files of GPT-2, or a file of tiktoken,
-/// whose text `pattern` splits.
+/// The tokenizer of option bpe. `path` is a directory with GPT-2's vocab.json and merges.txt, or a
+/// tiktoken file. `pattern` defines the pre-tokens for a tiktoken file.
 struct Tokenizer {
   std::string path;
-  std::optional<PreTokens> pattern;  ///< nullopt: `path` is a directory
+  std::optional<PreTokens> pattern;  ///< nullopt if `path` is a directory
 };
 
 Tokenizer tokenizer_of(const DataArgs& args, const std::string& path) {
@@ -170,7 +171,8 @@ Tokenizer tokenizer_of(const DataArgs& args, const std::string& path) {
   return {path, is_gpt2 ? PreTokens::gpt2 : PreTokens::cl100k};
 }
 
-/// The id of the token that ends documents. A file of tiktoken lacks it, as it is a special token.
+/// Returns the id of the token that ends documents. A tiktoken file does not list special tokens,
+/// so option end must give the id.
 int32_t end_token(const DataArgs& args, const Tokenizer& tokenizer, const Bpe& bpe) {
   if (!tokenizer.pattern) return bpe.id(args.get_string("end", "<|endoftext|>"));
   const std::string text = args.get_string("end", "");
@@ -180,7 +182,7 @@ int32_t end_token(const DataArgs& args, const Tokenizer& tokenizer, const Bpe& b
             "' does not hold: end=" + text + " must be its id, such as end=100257");
 }
 
-/// Calls `use` with the ids of the next part of the text, part after part.
+/// Tokenizes the text part by part. Calls `use` with the token ids of each part.
 template <class Use>
 void for_each_tokens(const DataArgs& args, const Tokenizer& tokenizer, bool documents, Use use) {
   const Bpe bpe = tokenizer.pattern ? Bpe(tokenizer.path, *tokenizer.pattern) : Bpe(tokenizer.path);
@@ -216,11 +218,11 @@ uint64_t token_key(const DataArgs& args, const Tokenizer& tokenizer, bool docume
   return XXH3_64bits(text.data(), text.size());
 }
 
-/// The tokens in the file that option tokens=FILE names. Writes the file if the text or the
-/// tokenizer has changed since it was written.
-Symbols<int32_t> kept_tokens(const DataArgs& args, const Tokenizer& tokenizer, bool documents,
-                             const std::string& path) {
-  static std::mutex mutex;  // training and validation data are opened at the same time
+/// Returns the tokens in the file of option tokens=FILE. First writes the file if it is missing, or
+/// if the text, the tokenizer or an option has changed.
+Symbols<int32_t> cached_tokens(const DataArgs& args, const Tokenizer& tokenizer, bool documents,
+                               const std::string& path) {
+  static std::mutex mutex;  // two threads may open training and validation data at the same time
   const std::scoped_lock lock(mutex);
   const uint64_t key = token_key(args, tokenizer, documents);
   if (std::optional<Symbols<int32_t>> kept = open_token_file(path, key)) return *kept;
@@ -234,7 +236,7 @@ Symbols<int32_t> kept_tokens(const DataArgs& args, const Tokenizer& tokenizer, b
 SampleSourcePtr open_tokens(const DataArgs& args, const Tokenizer& tokenizer) {
   const bool documents = holds_documents(args);
   if (const std::string* path = args.find("tokens")) {
-    return windows_of(kept_tokens(args, tokenizer, documents, *path), "tokens", args);
+    return windows_of(cached_tokens(args, tokenizer, documents, *path), "tokens", args);
   }
   SpillBuffer all(args.memory_limit());
   for_each_tokens(args, tokenizer, documents, [&](const std::vector<int32_t>& ids) {
@@ -243,22 +245,22 @@ SampleSourcePtr open_tokens(const DataArgs& args, const Tokenizer& tokenizer) {
   return windows_of(Symbols<int32_t>(all.release()), "tokens", args);
 }
 
-SampleSourcePtr open_characters(const TableUse& use) {
-  const DataArgs& args = use.args();
+SampleSourcePtr open_characters(const ColumnTableContext& context) {
+  const DataArgs& args = context.args();
   for (const std::string option : {"bpe", "memory", "pattern", "tokens"}) {
     if (args.find(option) == nullptr) continue;
-    const bool by_table = use.given() != nullptr;
+    const bool by_table = context.given() != nullptr;
     args.fail(
         "options characters and " + option + " exclude each other" +
         (by_table ? ": the training text was read as characters; table=none ignores that" : ""));
   }
-  CharacterText text = read_characters(use, holds_documents(args));
+  CharacterText text = read_characters(context, holds_documents(args));
   return windows_of(std::move(text.ids), "characters", args, std::move(text.table));
 }
 
 SampleSourcePtr open_text(const DataArgs& args) {
-  const TableUse use(args, kTextKind, /*has_splits=*/true);
-  if (use.args().get_flag("characters", false)) return open_characters(use);
+  const ColumnTableContext context(args, kTextKind, /*has_splits=*/true);
+  if (context.args().get_flag("characters", false)) return open_characters(context);
   for (const std::string option : {"table", "unknown"}) {
     if (args.get_string(option, "none") == "none") continue;
     args.fail("option " + option + " is of a vocabulary of characters: add characters");
@@ -287,7 +289,7 @@ DataKind text_kind() {
           "character, or the byte 0); tokens=FILE keeps the tokens on disk; memory=1 reads the "
           "bytes of a text into "
           "memory (default: below 64 MiB)",
-      .keeps_table = true,
+      .has_table = true,
       .options = {"bpe", "characters", "end", "key", "length", "memory", "pattern", "split",
                   "stride", "tokens"},
       .open = open_text};

@@ -11,9 +11,9 @@
 
 namespace fluid {
 
-/// Writes a file of token ids: the ids as i32, then their number, the key and a magic number, each
-/// of 8 bytes, little-endian. The file replaces `path` when commit() is called. Throws UserError
-/// naming the path on a system error.
+/// Writes token ids to a file as i32. A footer holds the number of ids, the key and a magic number,
+/// of 8 bytes each. All numbers are little-endian. commit() replaces the file `path`. Throws
+/// UserError naming the path on a system error.
 class TokenFileWriter {
  public:
   /// `key`: identifies the text and the tokenizer.

@@ -18,7 +18,7 @@ namespace fluid {
 namespace {
 
 /// Maximum number of pre-tokens whose ids encode() caches.
-constexpr size_t kMaxRemembered = 1 << 18;
+constexpr size_t kMaxCachedPreTokens = 1 << 18;
 
 /// Returns GPT-2's bytes_to_unicode() table: for each of the 256 bytes, the printable character
 /// that represents it, in UTF-8.
@@ -88,7 +88,7 @@ Bpe::Bpe(const std::string& directory) : vocabulary_path_(directory + "/vocab.js
 }
 
 Bpe::Bpe(const std::string& file, PreTokens pattern)
-    : vocabulary_path_(file), pattern_(pattern), keeps_tokens_(true) {
+    : vocabulary_path_(file), pattern_(pattern), ignore_merges_(true) {
   read_ranks();
   for (size_t b = 0; b < byte_ids_.size(); ++b) {
     const auto found = ids_.find(std::string(1, static_cast<char>(b)));
@@ -163,7 +163,7 @@ std::vector<int32_t> Bpe::merge(std::string_view pre_token) const {
       return std::tie(rank, left) > std::tie(o.rank, o.left);
     }
   };
-  if (keeps_tokens_) {
+  if (ignore_merges_) {
     const auto found = ids_.find(std::string(pre_token));
     if (found != ids_.end()) return {found->second};
   }
@@ -215,7 +215,7 @@ void Bpe::encode(std::string_view text, const std::string& source_name, std::vec
     }
     const std::string_view pre_token = text.substr(at, length);
     at += length;
-    if (remembered.size() == kMaxRemembered) remembered.clear();
+    if (remembered.size() == kMaxCachedPreTokens) remembered.clear();
     const auto [found, is_new] = remembered.try_emplace(pre_token);
     if (is_new) found->second = merge(pre_token);
     ids.insert(ids.end(), found->second.begin(), found->second.end());

@@ -17,12 +17,12 @@ class Bpe {
  public:
   /// Reads a Hugging Face tokenizer from a directory: the token ids from `vocab.json`, and the
   /// merges, sorted by rank, from `merges.txt`. Splits text by PreTokens::gpt2. Throws UserError
-  /// that names the file if a file is missing or damaged, or if the vocabulary lacks a byte or the
-  /// result of a merge.
+  /// that names the file if a file is missing or damaged. Also throws UserError if the vocabulary
+  /// lacks one of the 256 bytes or the result of a merge.
   explicit Bpe(const std::string& directory);
   /// Reads a tiktoken file. Each line holds a token in base64 and its rank, which is also its id.
   /// Two tokens can merge if their concatenation is a token. Throws UserError if the file is
-  /// damaged (the message names the line) or lacks the token of a byte.
+  /// damaged (the message names the line), or if one of the 256 bytes is not a token.
   Bpe(const std::string& file, PreTokens pattern);
 
   /// Returns the id of a token, spelled as in vocab.json, or as raw bytes for a tiktoken file.
@@ -48,7 +48,7 @@ class Bpe {
 
   std::string vocabulary_path_;
   PreTokens pattern_ = PreTokens::gpt2;
-  bool keeps_tokens_ = false;  // Hugging Face's ignore_merges: pre-tokens in ids_ skip the merges
+  bool ignore_merges_ = false;                    // whether a pre-token in ids_ skips the merges
   std::unordered_map<std::string, int32_t> ids_;  // key: raw bytes, or the spelling in vocab.json
   std::array<int32_t, 256> byte_ids_ = {};
   std::unordered_map<uint64_t, Merge> merges_;  // key: pair_of() the two token ids

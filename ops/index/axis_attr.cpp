@@ -34,7 +34,7 @@ void require_index_along(const InferCtx& c, const Type& x, const Type& index, in
                       std::to_string(axis));
 }
 
-bool covers_besides(const Shape& index, const Shape& x, int64_t axis) {
+bool equal_except_along(const Shape& index, const Shape& x, int64_t axis) {
   Shape others = index;
   others[static_cast<size_t>(axis)] = x[static_cast<size_t>(axis)];
   return others == x;

@@ -57,7 +57,7 @@ class CoalesceRows {
         return k_.let(scalar::mod(parity, two()) * count_ + start);
       };
       const Expr sorted = half(passes);
-      const Expr ends = half(passes + one());  // the other half of the double buffer positions_
+      const Expr ends = half(passes + one());  // the sort leaves this half of positions_ free
       find_ends_of_runs(sorted, ends, size);
       sum_runs(sorted, ends, size);
     });
@@ -207,7 +207,8 @@ class CoalesceRows {
   Expr rows_, width_;
   Expr count_;       ///< number of indices
   Expr per_update_;  ///< number of indices per update
-  /// Rows, and their positions in operand 0. Both are double buffers of 2 * count_ elements.
+  /// Table rows, and the positions of their indices in operand 0. Both are double buffers of 2 *
+  /// count_ elements.
   KernelWriter::Array keys_, positions_;
 };
 

@@ -49,8 +49,8 @@ Values cumprod_second_grad(const GradCtx& c) {
   const Value dy = c.in(0), x = c.in(1), ddx = c.dout(0);
   const auto axis = c.attr<int64_t>("axis");
   const bool exclusive = c.attr<bool>("exclusive"), reverse = c.attr<bool>("reverse");
-  const auto next = [&](Value v) { return shifted(v, axis, reverse ? 1 : -1); };
-  const auto previous = [&](Value v) { return shifted(v, axis, reverse ? -1 : 1); };
+  const auto next = [&](Value v) { return shift(v, axis, reverse ? 1 : -1); };
+  const auto previous = [&](Value v) { return shift(v, axis, reverse ? -1 : 1); };
   const Value before = cumprod(x, {.axis = axis, .exclusive = true, .reverse = reverse});
   const Value after = internal::linear_recurrence(exclusive ? next(dy) : dy, next(x),
                                                   {.axis = axis, .reverse = !reverse});

@@ -44,7 +44,7 @@ Loops cumulative_lowering(Combine combine) {
   return Loops{[combine](const LoopsCtx& c) { return cumulative_kernel(c, combine); }};
 }
 
-Value shifted(Value v, int64_t axis, int64_t by) {
+Value shift(Value v, int64_t axis, int64_t by) {
   const Shape& shape = v.shape();
   const auto at = static_cast<size_t>(axis < 0 ? axis + shape.rank() : axis);
   const int64_t extent = shape[at].size;

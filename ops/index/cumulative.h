@@ -16,6 +16,6 @@ Loops cumulative_lowering(Combine combine);
 
 /// Shifts the elements of `v` by `by` (1 or -1) positions along `axis`: element t is v[t - by], or
 /// 0 where v has no such element.
-Value shifted(Value v, int64_t axis, int64_t by);
+Value shift(Value v, int64_t axis, int64_t by);
 
 }  // namespace fluid

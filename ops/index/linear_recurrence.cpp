@@ -37,9 +37,9 @@ Values linear_recurrence_grad(const GradCtx& c) {
   const auto axis = c.attr<int64_t>("axis");
   const bool reverse = c.attr<bool>("reverse");
   const Value x = c.in(1), y = c.out(0);
-  const Value da = internal::linear_recurrence(c.dout(0), shifted(x, axis, reverse ? 1 : -1),
+  const Value da = internal::linear_recurrence(c.dout(0), shift(x, axis, reverse ? 1 : -1),
                                                {.axis = axis, .reverse = !reverse});
-  return {da, da * shifted(y, axis, reverse ? -1 : 1)};
+  return {da, da * shift(y, axis, reverse ? -1 : 1)};
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace fluid {
 /// [batch..., positions..., slice...].
 struct NdView {
   Shape batch, indexed, slice, positions;
-  Shape slices() const;  ///< [batch..., positions..., slice...]
+  Shape slices() const;  ///< shape of the slices: [batch..., positions..., slice...]
 };
 
 /// Definition of attribute "batch_dims".

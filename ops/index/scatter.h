@@ -9,11 +9,12 @@ struct ScatterOperands {
   std::optional<size_t> initial;
   size_t index = 0, updates = 0;
 };
-/// Returns the kernel of scatter and scatter_add. The kernel processes the lines of the result
-/// along attribute "axis". It sets a line to `initial`, or to zeros if `initial` is absent. Then it
-/// combines result[index[t]] with updates[t], in ascending order of t. Half-precision values are
-/// combined in f32. With `initial`, an out-of-range index sets the error word of operand 0. Without
-/// `initial`, the op is a gradient, and the forward op has checked the index.
+/// Returns the kernel of scatter and scatter_add. The kernel processes the 1-D slices ("lines") of
+/// the result along attribute "axis". It sets a line to `initial`, or to zeros if `initial` is
+/// absent. Then it combines result[index[t]] with updates[t], in ascending order of t.
+/// Half-precision values are combined in f32. With `initial`, an out-of-range index sets the error
+/// word of operand 0. Without `initial`, the op is a gradient, and the forward op has checked the
+/// index.
 kir::Kernel scatter_lines_kernel(const LoopsCtx& c, const ScatterOperands& operands,
                                  const std::string& reduce);
 

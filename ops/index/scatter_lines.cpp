@@ -11,19 +11,19 @@ Expr clamped(const Expr& index, const Expr& extent) {
   return scalar::max(Expr::index(0), scalar::min(index, extent - Expr::index(1)));
 }
 
-/// Locates the elements of the index (and of the updates) that belong to one line of the result.
+/// Locates the elements of operand `index` (and of `updates`) that correspond to one line, a 1-D
+/// slice of the result along the axis.
 struct LineOfIndex {
   Expr first;    ///< offset of the first of these elements
   Expr covered;  ///< whether the index has elements for this line; null: true
 };
 
-/// `line` is the index of a line along `axis` in a tensor of shape `x`, in row-major order of the
-/// other dimensions.
+/// `line`: number of a 1-D slice of `x` along `axis`, in row-major order of the other dimensions.
 LineOfIndex line_of_index(const LoopsCtx& c, const Shape& index, const Shape& x, int64_t axis,
                           const Expr& line) {
   const auto at = static_cast<size_t>(axis);
   const Expr inner = c.extent(Shape(x.begin() + axis + 1, x.end()).numel());
-  if (covers_besides(index, x, axis)) {
+  if (equal_except_along(index, x, axis)) {
     return {scalar::floordiv(line, inner) * Expr::index(index[at].size) * inner +
                 scalar::mod(line, inner),
             {}};

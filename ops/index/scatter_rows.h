@@ -12,7 +12,7 @@ struct RowScatter {
   /// Returns the row index (i64) to which update `n` of outer index `outer` is applied. If it is
   /// not in [0, rows), the update is dropped.
   std::function<Expr(const Expr& outer, const Expr& n)> row;
-  /// Returns the element at `offset` before the updates; null: all elements are 0.
+  /// Returns the initial value of the element at `offset`. If null, all elements start at 0.
   std::function<Expr(const Expr& offset)> initial;
   /// Returns element `i` of the update at `position` = outer * count + n.
   std::function<Expr(const Expr& position, const Expr& i)> update;

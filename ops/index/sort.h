@@ -12,7 +12,7 @@ int64_t require_sortable(const InferCtx& c);
 /// indices. Attribute "k" is the number of elements.
 std::vector<Type> infer_partial_sort(const InferCtx& c);
 
-/// A stable merge sort along `axis` that returns only the first `keep` elements.
+/// Settings of a stable merge sort along `axis` that returns only the first `keep` elements.
 struct LineSort {
   int64_t axis = 0, keep = 0;
   bool descending = false;

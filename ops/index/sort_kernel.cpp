@@ -29,8 +29,8 @@ struct Keys {
 struct Runs {
   int64_t elements = 0, run = 1;
 
-  /// Returns the runs after the next pass, which merges pairs of runs and keeps the first `keep`
-  /// elements of each merged run.
+  /// Returns the runs after the next merge pass. The pass merges pairs of runs, and truncates each
+  /// merged run to `keep` elements.
   Runs merged(int64_t keep) const {
     const int64_t pair = 2 * run, length = std::min(pair, keep);
     return {elements / pair * length + std::min(elements % pair, length), length};

@@ -21,7 +21,8 @@ Values take_along_axis_grad(const GradCtx& c) {
   const int64_t axis = nonnegative_axis(c.attrs(), x.shape());
   const bool one_index = index.shape()[static_cast<size_t>(axis)].is(1);
   if (one_index && axis + 1 == x.shape().rank() &&
-      covers_besides(index.shape(), x.shape(), axis)) {  // one_hot is a Map, so it can be fused
+      equal_except_along(index.shape(), x.shape(), axis)) {
+    // one_hot is a Map, so it fuses with the product.
     const Shape rows(index.shape().begin(), index.shape().end() - 1);
     return {one_hot(reshape(index, rows), {.to = x.type()}) * dy, {}};
   }

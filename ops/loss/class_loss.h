@@ -56,7 +56,7 @@ class ClassRows {
   Value one_hot_labels() const;
   /// Returns the weight of each row; null if all weights are 1.
   Value row_weights() const;
-  /// Returns `v` with 0 for the rows whose label is `ignore_index`. `v` has one value per row.
+  /// Sets the rows of `v` whose label is `ignore_index` to 0. `v` has one value per row.
   Value zero_ignored_rows(Value v) const;
 
   /// Applies attribute `reduction` to `loss`, the weighted loss of each row.

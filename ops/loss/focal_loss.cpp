@@ -9,9 +9,9 @@ constexpr double kLeastBase = 1e-30;
 
 /// Terms of the focal loss of logits `x`.
 struct Focal {
-  Value p;              ///< sigmoid(x)
-  Value q;              ///< 1 - sigmoid(-x): the probability of class 0
-  Value miss;           ///< probability of the wrong class
+  Value p;              ///< sigmoid(x): the probability of class 1
+  Value q;              ///< sigmoid(-x) = 1 - sigmoid(x): the probability of class 0
+  Value miss;           ///< 1 - the probability of the target class
   Value cross_entropy;  ///< cross-entropy of sigmoid(x) and the target
   double gamma;
   double alpha;

@@ -50,8 +50,8 @@ Value operand_gradient(const GradCtx& c, const EinsumSpec& spec, size_t i) {
     if (is_known(d)) known += letters[d];
   }
   Value g = einsum(operands, {.equation = EinsumSpec::equation(terms, known)});
-  // `wide` has the extents of g, and extent 1 for the letters that g lacks. `narrow` also has
-  // extent 1 where operand `i` has extent 1.
+  // Reshapes g to `wide`, which has extent 1 for the letters that g lacks. Sums over the letters
+  // for which operand `i` has extent 1 (`narrow`), and broadcasts to the shape of operand `i`.
   const Shape& shape = c.in(i).shape();
   Shape wide(shape.size(), Dim(1)), narrow = wide;
   for (size_t d = 0, at = 0; d < letters.size(); ++d) {

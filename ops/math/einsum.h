@@ -29,7 +29,7 @@ struct EinsumSpec {
 /// `fail`, which throws, for an invalid equation.
 EinsumSpec einsum_spec(const std::string& equation, const std::vector<Shape>& shapes,
                        const std::function<void(const std::string&)>& fail);
-/// Like the function above, for an op that has already been checked.
+/// Overload for an equation that is known to be valid.
 EinsumSpec einsum_spec(const std::string& equation, const Values& operands);
 
 /// A tensor whose dimensions are labeled with einsum letters.

@@ -39,7 +39,7 @@ struct EinsumMatrix {
   bool transposed = false;
 };
 
-/// Returns x as a matrix. If x is a transposed matrix, sets `transposed` instead of permuting x.
+/// Returns x as a matrix. Sets `transposed` if x is a transposed matrix, instead of permuting x.
 EinsumMatrix as_matrix(const LabeledValue& x, const std::string& shared, const std::string& rows,
                        const std::string& columns) {
   const bool transposed = x.labels == shared + columns + rows;

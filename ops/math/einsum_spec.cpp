@@ -53,8 +53,8 @@ std::string with_letters(std::string term, const std::string& letters, size_t co
   return term.replace(at, kEllipsis.size(), letters.substr(letters.size() - count));
 }
 
-/// Returns an ellipsis and the letters that occur exactly once in all terms together, in
-/// alphabetical order.
+/// Returns the implicit result of an equation without "->": an ellipsis, then the letters that
+/// occur exactly once in the equation, in alphabetical order.
 std::string implicit_result(const std::vector<std::string>& terms) {
   std::string all, result;
   for (const std::string& term : terms) all += term;
@@ -113,20 +113,20 @@ EinsumSpec einsum_spec(const std::string& equation, const std::vector<Shape>& sh
     fail("\"" + equation + "\" has " + std::to_string(terms.size()) + " terms for " +
          std::to_string(shapes.size()) + " operands");
   }
-  std::vector<size_t> hidden;  // number of dimensions in the ellipsis of each operand
+  std::vector<size_t> ellipsis_ranks;  // number of dimensions that each ellipsis stands for
   for (size_t i = 0; i < terms.size(); ++i) {
     const bool open = terms[i].find(kEllipsis) != std::string::npos;
     const size_t rank = shapes[i].size(), letters = letters_of(terms[i]);
     if (open ? rank < letters : rank != letters) {
       fail("\"" + terms[i] + "\" does not fit to " + shapes[i].str());
     }
-    hidden.push_back(rank - letters);
+    ellipsis_ranks.push_back(rank - letters);
   }
-  const size_t most = *std::ranges::max_element(hidden);
+  const size_t most = *std::ranges::max_element(ellipsis_ranks);
   const std::string fresh = fresh_letters(most, text, fail);
   EinsumSpec spec{.operands = {}, .result = with_letters(result, fresh, most), .extents = {}};
   for (size_t i = 0; i < terms.size(); ++i) {
-    spec.operands.push_back(with_letters(terms[i], fresh, hidden[i]));
+    spec.operands.push_back(with_letters(terms[i], fresh, ellipsis_ranks[i]));
   }
   add_extents(spec, shapes, fail);
   const auto batched = [](const auto& entry) { return entry.second.batch; };

@@ -8,7 +8,7 @@
 namespace fluid {
 namespace {
 
-/// Whether the scores have a class axis. Without it, each score is the score of class 1 in a binary
+/// Whether the scores have a class axis. If not, a score is the score of class 1 in a binary
 /// classification.
 bool has_class_axis(const Type& scores, const Type& label) {
   return scores.shape.rank() > label.shape.rank();

@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// Definition of a metric op. The fields without a comment are those of OpDef and Metric.
+/// Definition of a metric op. Fields without a comment are documented in OpDef and Metric.
 struct MetricDef {
   std::string name, doc;
   std::vector<PortDef> inputs;

@@ -1,4 +1,4 @@
-#include "ops/nn/pool_positions.h"
+#include "ops/nn/argmax_indices.h"
 #include "ops/nn/window.h"
 #include "ops/operators.h"
 
@@ -8,13 +8,13 @@ namespace {
 Values adaptive_max_pool2d_second_grad(const GradCtx& c) {
   const Value ddx = c.dout(0), position = c.in(1);
   const Adaptive2d windows = adaptive_windows(ddx.shape(), position.shape());
-  std::vector<PositionAxis> axes;
+  std::vector<ArgmaxAxis> axes;
   for (const AdaptiveAxis& w : {windows.y, windows.x}) {
-    const Value scaled = window_numbers(ddx, w.out, static_cast<double>(w.in));
+    const Value scaled = scaled_arange(ddx, w.out, static_cast<double>(w.in));
     axes.push_back(
         {.begin = floor(scaled / static_cast<double>(w.out)), .taps = w.max_window_size()});
   }
-  return {elements_at_positions(ddx, position, axes), {}};
+  return {gather_at_argmax(ddx, position, axes), {}};
 }
 
 }  // namespace

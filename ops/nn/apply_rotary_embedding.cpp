@@ -30,7 +30,7 @@ std::vector<Type> infer_apply_rotary(const InferCtx& c) {
   return {x};
 }
 
-/// Returns the first element of each rotated pair, or, if not `first`, the second.
+/// Returns the first elements of all rotated pairs if `first`, else the second elements.
 Value half_of(Value x, int64_t rotated, bool interleaved, bool first) {
   const int64_t half = rotated / 2, from = interleaved ? 1 : half;
   return slice(x, {.starts = first ? 0 : from,

@@ -54,12 +54,13 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
       const Expr begin = part * size;
       k.loop(begin, scalar::min(begin + size, count), body);
     };
-    tiles.for_each_lane(Expr::index(parts), tiles.lanes(), [&](const Expr& part, const Expr& lane) {
-      const auto largest = k.accumulators(dtype, Combine::max);
-      for_each_key(part,
-                   [&](const Expr& j) { k.accumulate(largest, tiles.load(scores, j, lane)); });
-      tiles.store(partials, part, lane, k.read(largest));
-    });
+    tiles.for_each_element(
+        Expr::index(parts), tiles.lanes(), [&](const Expr& part, const Expr& lane) {
+          const auto largest = k.accumulators(dtype, Combine::max);
+          for_each_key(part,
+                       [&](const Expr& j) { k.accumulate(largest, tiles.load(scores, j, lane)); });
+          tiles.store(partials, part, lane, k.read(largest));
+        });
     for_each_query([&](const Expr& lane) {
       const Expr old = statistic(kMaximum, lane);
       Expr maximum = old;
@@ -73,18 +74,20 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
       set_statistic(kShift, lane, shift);
       set_statistic(kCorrection, lane, scalar::unary(ScalarOp::exp, old - shift));
     });
-    tiles.for_each_lane(Expr::index(parts), tiles.lanes(), [&](const Expr& part, const Expr& lane) {
-      const Expr shift = statistic(kShift, lane);
-      const auto total = k.accumulators(dtype);
-      for_each_key(part, [&](const Expr& j) {
-        const Expr p = k.let(scalar::unary(ScalarOp::exp, tiles.load(scores, j, lane) - shift));
-        const Expr weight =
-            tiles.has_dropout() ? p * tiles.dropout_factor(head, first + lane, first_key + j) : p;
-        tiles.store(scores, j, lane, weight);
-        k.accumulate(total, p);
-      });
-      tiles.store(partials, part, lane, k.read(total));
-    });
+    tiles.for_each_element(
+        Expr::index(parts), tiles.lanes(), [&](const Expr& part, const Expr& lane) {
+          const Expr shift = statistic(kShift, lane);
+          const auto total = k.accumulators(dtype);
+          for_each_key(part, [&](const Expr& j) {
+            const Expr p = k.let(scalar::unary(ScalarOp::exp, tiles.load(scores, j, lane) - shift));
+            const Expr weight = tiles.has_dropout()
+                                    ? p * tiles.dropout_factor(head, first + lane, first_key + j)
+                                    : p;
+            tiles.store(scores, j, lane, weight);
+            k.accumulate(total, p);
+          });
+          tiles.store(partials, part, lane, k.read(total));
+        });
     for_each_query([&](const Expr& lane) {
       Expr sum = statistic(kSum, lane) * statistic(kCorrection, lane);
       for (int64_t i = 0; i < parts; ++i) sum = sum + tiles.load(partials, Expr::index(i), lane);

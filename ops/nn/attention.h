@@ -53,9 +53,9 @@ Type attention_statistics_type(const Type& q);
 enum class AttentionOwner : uint8_t { query, key };
 
 /// Writes code that the attention kernels share: tiles in scratch memory, and products of tiles. A
-/// block owns some queries or keys at a time, in strips of lanes(). Lane l of a tile belongs to the
-/// l-th query or key of a strip, so that a sum or maximum over the rows of a tile needs no
-/// reduction over lanes. Lanes past the last query or key hold values that nothing reads.
+/// block processes the queries or keys that it owns in strips of lanes(). Lane l of a tile belongs
+/// to the l-th query or key of a strip. A sum or maximum over the rows of a tile therefore needs no
+/// reduction over lanes. The values of lanes past the last query or key are unused.
 class AttentionTiles {
  public:
   static constexpr int64_t kTileRows = 64;  ///< rows of a tile of scores
@@ -78,9 +78,9 @@ class AttentionTiles {
   AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
                  size_t options, AttentionOwner owner);
 
-  /// Number of lanes of a strip on `device`, if there are `extent` queries or keys per head.
+  /// Number of lanes of a strip on `device`, for `extent` queries or keys per head.
   static int64_t lanes_of(int64_t extent, KernelDevice device);
-  int64_t lanes() const { return columns_ * half_; }
+  int64_t lanes() const { return columns_ * vector_lanes_; }
   AttentionOwner owner() const { return owner_; }
   DType dtype() const { return dtype_; }
 
@@ -91,44 +91,45 @@ class AttentionTiles {
   void store(const Tile& tile, const Expr& row, const Expr& lane, const Expr& value);
   void fill(const Tile& tile, int64_t rows, double value);
 
-  /// Writes the loop of each block over the queries or keys that it owns. There are `heads` heads
-  /// (B * H or B * G). `body` writes the code for the strips of a block, which start at query or
-  /// key `first` of `head`.
+  /// Writes the loop of each block over the queries or keys that it owns. `heads` is the number of
+  /// heads, B * H or B * G. `body` writes the code for the strips that start at query or key
+  /// `first` of `head`.
   void for_each_block(const Expr& heads,
                       const std::function<void(const Expr& head, const Expr& first)>& body);
-  /// Writes the loop over the strips of the queries or keys from `first` on.
+  /// Writes the loop over the strips of a block. `body` gets the first query or key of each strip,
+  /// starting with `first`.
   void for_each_strip(const Expr& first, const KernelWriter::LoopBody& body);
-  /// Writes the loops over the tiles of rows and over the strips of a block. Skips rows that the
-  /// causal mask hides from all lanes. `first` is the first query or key of the block. `body`
-  /// writes the code for the strip that starts at `first_lane`, and for `count` rows from
-  /// `first_row` on.
+  /// Writes the loops over the tiles of rows and over the strips of a block. Skips rows that are
+  /// masked in all lanes by the causal mask. `first` is the first query or key of the block. `body`
+  /// writes the code for the strip that starts at `first_lane`, and for `count` rows, starting with
+  /// `first_row`.
   void for_each_tile(const Expr& first,
                      const std::function<void(const Expr& first_lane, const Expr& first_row,
                                               const Expr& count)>& body);
   /// Writes a loop over [0, rows) x [0, lanes). On a GPU, the iterations of both dimensions are
   /// distributed over the threads that run the block.
-  void for_each_lane(const Expr& rows, int64_t lanes, const RowLane& body);
+  void for_each_element(const Expr& rows, int64_t lanes, const RowLane& body);
 
-  /// Returns the condition that `index`, the query or key of a lane, is below the extent. Null if
-  /// this is true for all lanes.
-  Expr exists(const Expr& index) const;
+  /// Returns the condition that the query or key `index` of a lane exists: index < extent. Null if
+  /// all lanes have a query or key.
+  Expr in_bounds(const Expr& index) const;
   /// Returns the row index `index`, clamped to `extent` - 1.
   static Expr clamped_row(const Expr& index, int64_t extent);
 
-  /// Copies the rows of `operand` [heads, queries or keys, depth], from row `first` of `head` on,
-  /// to the lanes of `tile` [depth, lanes()].
+  /// Copies rows of `operand` [heads, queries or keys, depth] to the lanes of `tile` [depth,
+  /// lanes()]. Lane l gets row `first` + l of `head`.
   void load_transposed(const Tile& tile, size_t operand, const Expr& head, const Expr& first,
                        int64_t depth);
-  /// Copies the lanes of `tile` [depth, lanes()] to the rows of `result` [heads, queries or keys,
-  /// depth], from row `first` of `head` on. `finish` maps an element and its lane to the stored
-  /// value.
+  /// Copies the lanes of `tile` [depth, lanes()] to rows of `result` [heads, queries or keys,
+  /// depth]. Lane l goes to row `first` + l of `head`. Stores finish(element, lane), or the element
+  /// if `finish` is null.
   void store_transposed(const Tile& tile, const KernelWriter::Array& result, const Expr& head,
                         const Expr& first, int64_t depth, const Element& finish = nullptr);
 
-  /// Writes a matrix product. For each row in [0, rows) and each lane of a tile, sums a(row, k) *
-  /// b(k, lane) over k in [0, depth) and calls finish(row, lane, sum). The value of a() must not
-  /// depend on the lane. Rounds `rows` up to a multiple of kRows: a() and finish() must accept rows
-  /// past the end.
+  /// Writes a matrix product: sum(row, lane) = sum of a(row, k) * b(k, lane) over k in [0, depth).
+  /// Calls finish(row, lane, sum) for each row in [0, rows) and each lane of a tile. The value of
+  /// a() must not depend on the lane. `rows` is rounded up to a multiple of kRows, so a() and
+  /// finish() must accept rows past the end.
   void matrix_product(const Expr& rows, const Expr& depth, const Element& a, const Element& b,
                       const Sum& finish);
 
@@ -138,14 +139,14 @@ class AttentionTiles {
 
   /// Whether dropout applies to the softmax weights.
   bool has_dropout() const { return random_key_.has_value(); }
-  /// Returns the factor by which dropout multiplies the softmax weight of a query and a key: 0, or
-  /// 1 / (1 - p). Requires has_dropout(). Draws one number per element of [B, H, T, S], as dropout
-  /// does.
+  /// Returns the dropout factor of the softmax weight of a query and a key: 0, or 1 / (1 - p).
+  /// Requires has_dropout(). Draws the same random numbers as op dropout on a tensor [B, H, T, S].
   Expr dropout_factor(const Expr& head, const Expr& query, const Expr& key) const;
 
  private:
   void load_random_key();
-  /// Writes a loop over [0, count) lanes x [0, depth) for copies between a tile and its transpose.
+  /// Writes the loop over [0, count) lanes x [0, depth) of load_transposed() and
+  /// store_transposed().
   void for_each_transposed(const Expr& count, int64_t depth, const RowLane& body);
   int64_t extent() const { return owner_ == AttentionOwner::query ? shape_.queries : shape_.keys; }
   int64_t row_extent() const {
@@ -162,14 +163,15 @@ class AttentionTiles {
   bool causal_;
   double scale_, dropout_;
   int64_t blocks_;  ///< maximum number of blocks; scratch memory is indexed by block
-  /// lanes() is columns_ * half_. An iteration of a matrix product computes columns_ lanes:
-  /// l, l + half_, l + 2 * half_, ...
-  int64_t half_, columns_;
+  /// A strip has columns_ vectors of vector_lanes_ lanes. An iteration of a matrix product computes
+  /// the columns_ lanes l, l + vector_lanes_, l + 2 * vector_lanes_, ...
+  int64_t vector_lanes_, columns_;
   /// Numbers of rows and columns of the register tile of a matrix product.
   int64_t register_rows_, register_columns_;
   int64_t strips_;  ///< strips of a block
   Expr block_, strip_;
-  /// Elements of the random key, and the number of heads before the batch in the global batch.
+  /// Elements of the random key: seed, run counter, stream. `first_head_` is the index of the first
+  /// head of the batch in the global batch.
   Expr seed_, run_, stream_, first_head_;
 };
 

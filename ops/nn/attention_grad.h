@@ -33,8 +33,9 @@ class AttentionGradTiles {
   /// Writes code that loads the queries and output gradients, or the keys and values, of the lanes
   /// from `first_lane` on. `head` is a head of queries, or of keys and values.
   void load_lanes(const Expr& head, const Expr& first_lane);
-  /// Computes the softmax weights and score gradients of the loaded lanes and `count` rows. `head`
-  /// is the head of the queries, and `group` the head of the keys.
+  /// Computes the softmax weights and score gradients of the lanes that load_lanes() loaded, and of
+  /// `count` rows from `first_row` on. `head` is the head of the queries, and `group` the head of
+  /// the keys.
   void compute_score_tile(const Expr& head, const Expr& group, const Expr& first_row,
                           const Expr& first_lane, const Expr& count);
   /// Returns the softmax weight after dropout: p * f. Valid only if the blocks own keys.
@@ -56,7 +57,8 @@ class AttentionGradTiles {
   bool lanes_are_keys() const { return tiles_.owner() == AttentionOwner::key; }
   int64_t row_extent() const { return lanes_are_keys() ? shape_.queries : shape_.keys; }
   Expr clamped_row(const Expr& row) const { return AttentionTiles::clamped_row(row, row_extent()); }
-  /// Returns the element of operand `operand`, [B, H, T], for the query of a row and a lane.
+  /// Returns operand `operand` [B, H, T] (logsumexp or delta) for a query. The query is `row` if
+  /// the lanes are keys, else `lane`.
   Expr statistic(size_t operand, const Expr& head, const Expr& row, const Expr& lane) const;
 
   KernelWriter& k_;

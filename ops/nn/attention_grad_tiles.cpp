@@ -95,7 +95,7 @@ void AttentionGradTiles::compute_score_tile(const Expr& head, const Expr& group,
 
 void AttentionGradTiles::apply_dropout(const Expr& head, const Expr& first_row,
                                        const Expr& first_lane, const Expr& count) {
-  tiles_.for_each_lane(count, tiles_.lanes(), [&](const Expr& i, const Expr& lane) {
+  tiles_.for_each_element(count, tiles_.lanes(), [&](const Expr& i, const Expr& lane) {
     const Expr row = first_row + i, column = first_lane + lane;
     const Expr delta = k_.let(statistic(Operands::kDelta, head, row, column));
     const Expr factor = k_.let(lanes_are_keys() ? tiles_.dropout_factor(head, row, column)
@@ -126,7 +126,7 @@ Expr AttentionGradTiles::statistic(size_t operand, const Expr& head, const Expr&
                                    const Expr& lane) const {
   const Expr query = lanes_are_keys() ? row : lane;
   const Expr offset = head * Expr::index(shape_.queries) + query;
-  const Expr guard = lanes_are_keys() ? Expr() : tiles_.exists(lane);
+  const Expr guard = lanes_are_keys() ? Expr() : tiles_.in_bounds(lane);
   return guard ? k_.load_if(guard, k_.operand(operand), offset, 0)
                : k_.load(k_.operand(operand), offset);
 }

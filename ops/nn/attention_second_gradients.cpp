@@ -25,20 +25,20 @@ Value sum_over_query_heads(Value v, const AttentionShape& s) {
   return sum(reshape(v, split), {.axes = 2});
 }
 
-/// q k^T * scale + mask. Hidden keys have score -inf.
+/// q k^T * scale + mask. The scores of masked keys are -inf.
 Value scores_of(const GradCtx& c, Value q, Value k, const AttentionShape& s) {
   ir::Graph& graph = *q.op()->graph();
   Value scores = matmul(q, k, {.transpose_b = true}) * attention_scale(c.attrs(), s.depth);
-  const Value hidden = scalar_like(scores, -std::numeric_limits<double>::infinity());
+  const Value minus_infinity = scalar_like(scores, -std::numeric_limits<double>::infinity());
   if (c.arity() > Operands::kOptions) {
     const Value mask = c.in(Operands::kOptions);
-    scores =
-        mask.dtype() == boolean ? where(mask, scores, hidden) : scores + cast(mask, scores.dtype());
+    scores = mask.dtype() == boolean ? where(mask, scores, minus_infinity)
+                                     : scores + cast(mask, scores.dtype());
   }
   if (!c.attr<bool>("causal")) return scores;
   const Value query = arange(graph, {.type = Type{i64, {s.queries}, {}}});
   const Value key = arange(graph, {.type = Type{i64, {s.keys}, {}}});
-  return where(less_equal(key, reshape(query, Shape{s.queries, 1})), scores, hidden);
+  return where(less_equal(key, reshape(query, Shape{s.queries, 1})), scores, minus_infinity);
 }
 
 Value sum_of(Value a, Value b) { return a && b ? a + b : a ? a : b; }

@@ -11,14 +11,13 @@
 namespace fluid {
 namespace {
 
-// Sequence length from which keys and values overflow the L2 cache of a core. A block then has two
-// strips that share each tile of rows, which halves the reads.
+// Sequence length from which keys and values do not fit in the L2 cache of a core. A block then
+// processes two strips per tile of rows, which halves the reads.
 constexpr int64_t kLongSequence = 2048;
 constexpr int64_t kColumns = 2;  // columns that an iteration of a matrix product computes
 
-/// Number of f32 lanes of a vector on a CPU; number of lanes that threads process in parallel on a
-/// GPU.
-int64_t half_of(KernelDevice device) { return device == KernelDevice::cpu ? 16 : 32; }
+/// Lanes of an f32 vector on a CPU; lanes that the threads of a block process in parallel on a GPU.
+int64_t vector_lanes(KernelDevice device) { return device == KernelDevice::cpu ? 16 : 32; }
 
 Expr ceil_div(const Expr& a, int64_t n) {
   return scalar::floordiv(a + Expr::index(n - 1), Expr::index(n));
@@ -111,7 +110,7 @@ double attention_scale(const Attrs& attrs, int64_t depth) {
 
 Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int depth_products,
                     int value_depth_products) {
-  constexpr double kSoftmax = 20;  // flops per score, without the products
+  constexpr double kSoftmax = 20;  // FLOPs of the softmax per score, without the matrix products
   const auto number = [](int64_t n) { return static_cast<double>(n); };
   const int64_t lanes = AttentionTiles::lanes_of(shape.queries, KernelDevice::cpu);
   const int64_t tiles = (shape.queries + lanes - 1) / lanes;
@@ -144,15 +143,15 @@ AttentionTiles::AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const At
       scale_(attention_scale(c.attrs(), shape.depth)),
       dropout_(c.attr<double>("dropout")),
       blocks_(preferred_blocks(c.device())),
-      half_(half_of(c.device())),
-      columns_(lanes_of(extent(), c.device()) / half_),
+      vector_lanes_(vector_lanes(c.device())),
+      columns_(lanes_of(extent(), c.device()) / vector_lanes_),
       register_rows_(std::bit_floor(static_cast<uint64_t>(std::min(kRows, c.accumulators())))),
       register_columns_(std::min(columns_, c.accumulators() / register_rows_)),
       strips_(c.device() == KernelDevice::cpu && extent() >= kLongSequence ? 2 : 1),
       strip_(Expr::index(0)) {}
 
 int64_t AttentionTiles::lanes_of(int64_t extent, KernelDevice device) {
-  return half_of(device) * (extent > half_of(device) ? kColumns : 1);
+  return vector_lanes(device) * (extent > vector_lanes(device) ? kColumns : 1);
 }
 
 AttentionTiles::Tile AttentionTiles::tile(int64_t rows) {
@@ -179,7 +178,7 @@ void AttentionTiles::store(const Tile& tile, const Expr& row, const Expr& lane, 
 }
 
 void AttentionTiles::fill(const Tile& tile, int64_t rows, double value) {
-  for_each_lane(Expr::index(rows), lanes(), [&](const Expr& row, const Expr& lane) {
+  for_each_element(Expr::index(rows), lanes(), [&](const Expr& row, const Expr& lane) {
     store(tile, row, lane, Expr::constant(dtype_, value));
   });
 }
@@ -216,8 +215,8 @@ void AttentionTiles::for_each_tile(
         body) {
   const bool query = owner_ == AttentionOwner::query;
   const Expr rows = Expr::index(row_extent()), size = Expr::index(kTileRows);
-  // Under a causal mask, query i attends to keys 0 to i. So the last key row is the block's last
-  // query, and the first query row is the block's first key.
+  // Causal mask: query i attends to keys 0 to i. If the block owns queries, the last key row is its
+  // last query. If the block owns keys, the first query row is its first key.
   const auto end_of = [&](const Expr& from, int64_t count) {
     return causal_ && query ? scalar::min(rows, from + Expr::index(count)) : rows;
   };
@@ -233,7 +232,7 @@ void AttentionTiles::for_each_tile(
           causal_ && !query ? k_.let(scalar::max(tile_begin, first_lane)) : tile_begin;
       const Expr count =
           k_.let(scalar::min(tile_begin + size, end_of(first_lane, lanes())) - first_row);
-      // The last strip of a block may lie past the end.
+      // The last strip of a block may lie past the last query or key.
       const Expr has_rows = scalar::compare(ScalarOp::gt, count, Expr::index(0));
       const Expr has_lanes = scalar::compare(ScalarOp::lt, first_lane, Expr::index(extent()));
       k_.branch(scalar::logical_and(has_rows, has_lanes),
@@ -242,7 +241,7 @@ void AttentionTiles::for_each_tile(
   });
 }
 
-void AttentionTiles::for_each_lane(const Expr& rows, int64_t lanes, const RowLane& body) {
+void AttentionTiles::for_each_element(const Expr& rows, int64_t lanes, const RowLane& body) {
   if (c_.device() == KernelDevice::cpu) {
     k_.loop(Expr::index(0), rows, [&](const Expr& row) {
       k_.vector_loop(Expr::index(0), Expr::index(lanes),
@@ -256,19 +255,19 @@ void AttentionTiles::for_each_lane(const Expr& rows, int64_t lanes, const RowLan
   });
 }
 
-Expr AttentionTiles::exists(const Expr& index) const {
+Expr AttentionTiles::in_bounds(const Expr& index) const {
   if (extent() % lanes() == 0) return {};
   return scalar::compare(ScalarOp::lt, index, Expr::index(extent()));
 }
 
 Expr AttentionTiles::clamped_row(const Expr& index, int64_t extent) {
-  if (extent % kRows == 0) return index;  // a group of kRows rows does not cross the end
+  if (extent % kRows == 0) return index;  // no group of kRows rows crosses the end of the rows
   return scalar::min(index, Expr::index(extent - 1));
 }
 
 void AttentionTiles::for_each_transposed(const Expr& count, int64_t depth, const RowLane& body) {
-  if (c_.device() != KernelDevice::cpu) return for_each_lane(count, depth, body);
-  // Gathers and scatters are slower than scalar loads and stores.
+  if (c_.device() != KernelDevice::cpu) return for_each_element(count, depth, body);
+  // Scalar loads and stores are faster than vector gathers and scatters.
   k_.loop(Expr::index(0), count, [&](const Expr& lane) {
     const int64_t whole = depth / kRows;
     k_.loop(Expr::index(0), Expr::index(whole), [&](const Expr& group) {
@@ -312,7 +311,9 @@ void AttentionTiles::load_random_key() {
 
 void AttentionTiles::matrix_product(const Expr& rows, const Expr& depth, const Element& a,
                                     const Element& b, const Sum& finish) {
-  const auto column = [&](const Expr& lane, int64_t i) { return lane + Expr::index(i * half_); };
+  const auto column = [&](const Expr& lane, int64_t i) {
+    return lane + Expr::index(i * vector_lanes_);
+  };
   // Accumulates register_rows_ rows and columns [begin, end) in registers.
   const auto add_up = [&](const Expr& first, const Expr& lane, int64_t begin, int64_t end) {
     const auto sums = k_.accumulators(dtype_, Combine::sum, {register_rows_, end - begin});
@@ -334,18 +335,19 @@ void AttentionTiles::matrix_product(const Expr& rows, const Expr& depth, const E
       }
     });
   };
-  for_each_lane(ceil_div(rows, register_rows_), half_, [&](const Expr& group, const Expr& lane) {
-    const Expr first = group * Expr::index(register_rows_);
-    for (int64_t i = 0; i < columns_; i += register_columns_) {
-      add_up(first, lane, i, i + register_columns_);
-    }
-  });
+  for_each_element(ceil_div(rows, register_rows_), vector_lanes_,
+                   [&](const Expr& group, const Expr& lane) {
+                     const Expr first = group * Expr::index(register_rows_);
+                     for (int64_t i = 0; i < columns_; i += register_columns_) {
+                       add_up(first, lane, i, i + register_columns_);
+                     }
+                   });
 }
 
 Expr AttentionTiles::score(const Expr& product, const Expr& head, const Expr& query,
                            const Expr& key) const {
   Expr score = product * scale_;
-  const Expr hidden = Expr::constant(dtype_, -std::numeric_limits<double>::infinity());
+  const Expr minus_infinity = Expr::constant(dtype_, -std::numeric_limits<double>::infinity());
   if (mask_) {
     const Type& type = c_.in_type(*mask_);
     const Expr& owned = owner_ == AttentionOwner::query ? query : key;
@@ -358,16 +360,16 @@ Expr AttentionTiles::score(const Expr& product, const Expr& head, const Expr& qu
       const Dim& extent = type.shape[d];
       const Expr& at = place[place.size() - type.shape.size() + d];
       offset = offset * c_.extent(extent) + (extent.is(1) ? Expr::index(0) : at);
-      if (at.get() == owned.get() && !extent.is(1)) guard = exists(owned);
+      if (at.get() == owned.get() && !extent.is(1)) guard = in_bounds(owned);
     }
     const KernelWriter::Array masks = k_.operand(*mask_);
     const Expr mask = guard ? k_.load_if(guard, masks, offset, 0) : k_.load(masks, offset);
-    score = type.dtype == boolean ? scalar::select(mask, score, hidden) : score + mask;
+    score = type.dtype == boolean ? scalar::select(mask, score, minus_infinity) : score + mask;
   }
   if (!causal_) return score;
   return scalar::select(
       scalar::compare(ScalarOp::le, scalar::cast(key, i32), scalar::cast(query, i32)), score,
-      hidden);
+      minus_infinity);
 }
 
 Expr AttentionTiles::dropout_factor(const Expr& head, const Expr& query, const Expr& key) const {

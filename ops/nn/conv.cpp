@@ -35,8 +35,9 @@ Attrs with_height(const Attrs& attrs) {
   return tall;
 }
 
-/// Records conv2d or conv3d, or the gradient op with suffix `suffix`. `type_name`: name of a
-/// gradient op's attribute that holds the type `result` of its result; null for the forward op.
+/// Records conv2d or conv3d, or the gradient op with suffix `suffix`. A gradient op has attribute
+/// `type_name`, whose value is the type of its result, `result`. For the forward op, `type_name` is
+/// null.
 Value record_op(const std::string& suffix, Value a, Value b, const Attrs& attrs,
                 const char* type_name, const Type& result, const Loc& loc) {
   ir::Graph& g = *a.op()->graph();
@@ -66,7 +67,7 @@ Type conv_type(const InferCtx& c, const Type& input, const Type& filter, int dim
   const int64_t groups = c.attr<int64_t>("groups");
   const Shape& x = input.shape;
   const Shape& w = filter.shape;
-  require_images(c, input, dims);
+  require_spatial_input(c, input, dims);
   c.require(filter.dtype == input.dtype && w.size() == x.size() && !w.has_batch(),
             "expects a filter [O, C / groups, " + spatial_names(dims, "K") +
                 "] of the input's dtype, got " + filter.str());

@@ -25,9 +25,10 @@ std::vector<AttrDef> conv_attrs(int dims, std::vector<AttrDef> more = {});
 /// groups.
 Attrs conv_attrs_of(const Attrs& attrs);
 
-/// Grouped convolution: returns the index of the `i`-th input channel in the group of output
-/// channel `other`: other / other_size * size + i. A group has `other_size` output channels and
-/// `size` input channels. Callers may also exchange the roles of input and output channels.
+/// For grouped convolution: returns other / other_size * size + i, the index of channel `i` of the
+/// group that contains channel `other`. `other` is an output channel and the result an input
+/// channel, or vice versa. A group has `other_size` channels of the kind of `other`, and `size`
+/// channels of the other kind.
 Expr channel_in_group(const Expr& other, int64_t other_size, const Expr& i, int64_t size,
                       int64_t groups);
 

@@ -12,14 +12,13 @@ using List = std::vector<int64_t>;
 struct AsGradient {
   Attrs attrs;    ///< attributes of the convolution
   Type input;     ///< type of the convolution's input
-  List appended;  ///< numbers of zeros to append to the gradient along each dimension
+  List appended;  ///< number of zeros to append to y along each dimension
   bool any_appended = false;
 };
 
-/// Finds a convolution that maps an input of type `y` to x: along each axis, it has as many windows
-/// as x has elements. An output_padding of at least the stride would add windows, so it is
-/// subtracted from the padding at the end. If output_padding exceeds this padding, the remainder
-/// becomes appended zeros.
+/// Finds the convolution from type `y` to the type of x: along each axis, it has as many windows as
+/// x has elements. An output_padding of at least the stride would add windows. It is therefore
+/// subtracted from the padding at the end. Any remainder becomes zeros that are appended to y.
 AsGradient as_gradient(const Attrs& attrs, const Type& y, const Shape& w) {
   AsGradient as{conv_attrs_of(attrs), y, List(w.size()), false};
   WindowAxes axes = conv_window(attrs, w);
@@ -59,7 +58,7 @@ Type conv_transpose_type(const InferCtx& c, int dims) {
   const auto groups = c.attr<int64_t>("groups");
   const Type &x = c.in(0), &filter = c.in(1);
   const Shape& w = filter.shape;
-  require_images(c, x, dims);
+  require_spatial_input(c, x, dims);
   c.require(filter.dtype == x.dtype && w.size() == x.shape.size() && !w.has_batch(),
             "expects a filter [C, O / groups, " + spatial_names(dims, "K") +
                 "] of the input's dtype, got " + filter.str());

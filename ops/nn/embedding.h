@@ -4,8 +4,8 @@
 
 namespace fluid {
 
-/// Definition of attribute "padding_idx". `effect` completes the doc string "row of the table that
-/// ...", for example "gets no gradient".
+/// Definition of attribute "padding_idx". Its doc string is "row of the table that " plus `effect`,
+/// for example "gets no gradient".
 AttrDef padding_idx_attr(const std::string& effect);
 
 /// Throws UserError (by c.fail()) unless operand 0 is a table [V, D] with V > 0, operand 1 is an

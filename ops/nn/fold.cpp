@@ -36,7 +36,7 @@ ReduceBody fold_body(const LowerCtx& c) {
   const Expr valid =
       and_conditions(and_conditions(y.valid, x.valid),
                      scalar::logical_and(inside(y.window, rows), inside(x.window, columns)));
-  // An invalid window reads column -1, which is out of range and so counts as 0.
+  // An invalid window reads column -1, for which read_or() returns 0.
   const Expr column =
       scalar::select(valid, y.window * Expr::index(columns) + x.window, Expr::index(-1));
   const Expr row =

@@ -37,8 +37,8 @@ Values lrn_grad(const GradCtx& c) {
   const auto size = c.attr<int64_t>("size");
   const double beta = c.attr<double>("beta");
   const Value base = divisor_base(x, c.attrs());
-  // The gradient of channel c sums over the channels whose windows contain c. They form a window of
-  // `size` channels that begins (size - 1) / 2 channels before c.
+  // The gradient of channel c sums over the channels whose windows contain c: the `size` channels
+  // that begin (size - 1) / 2 channels before c.
   const Value pull = window_mean(dy * x * power_of_base(base, -beta - 1), size, (size - 1) / 2);
   const Value dx =
       dy * power_of_base(base, -beta) - 2 * c.attr<double>("alpha") * beta * (x * pull);

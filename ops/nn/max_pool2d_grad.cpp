@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "ops/nn/argmax_indices.h"
 #include "ops/nn/pool.h"
-#include "ops/nn/pool_positions.h"
 
 namespace fluid {
 namespace {
@@ -9,8 +9,8 @@ namespace {
 Expr is(const Expr& a, const Expr& b) { return scalar::compare(ScalarOp::eq, a, b); }
 
 /// Whether `tap`, which reads `element`, is the first tap of its window inside the input, along one
-/// axis. If all elements of a window are -inf, max pooling records tap 0, which may be in the
-/// padding. The gradient then goes to the first tap inside the input.
+/// axis. If all elements of a window are -inf, max pooling returns the index of tap 0, which may be
+/// in the padding. The gradient then goes to the first tap inside the input.
 Expr first_inside(const WindowAxis& axis, const Expr& element, const Expr& tap) {
   return scalar::logical_or(is(tap, Expr::index(0)),
                             scalar::compare(ScalarOp::lt, element, Expr::index(axis.dilation)));
@@ -39,17 +39,17 @@ ReduceBody max_pool_grad_body(const LowerCtx& c) {
 Values max_pool_second_grad(const GradCtx& c) {
   const Value ddx = c.dout(0), position = c.in(1);
   const WindowAxes windows = pool_windows(c.attrs(), ddx.shape());
-  std::vector<PositionAxis> axes;
+  std::vector<ArgmaxAxis> axes;
   for (size_t i = 0; i < windows.size(); ++i) {
     const WindowAxis& w = windows[i];
     axes.push_back(
-        {.begin = window_numbers(ddx, position.shape()[i + 2].size, static_cast<double>(w.stride),
-                                 static_cast<double>(-w.before)),
+        {.begin = scaled_arange(ddx, position.shape()[i + 2].size, static_cast<double>(w.stride),
+                                static_cast<double>(-w.before)),
          .taps = w.kernel,
          .dilation = w.dilation,
          .padded = w.before > 0});
   }
-  return {elements_at_positions(ddx, position, axes), {}};
+  return {gather_at_argmax(ddx, position, axes), {}};
 }
 
 }  // namespace

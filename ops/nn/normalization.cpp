@@ -40,8 +40,8 @@ class NormalizeGrad {
     if (drstd_) drstd_ = reshape(drstd_, statistics_shape(view));
   }
 
-  /// Returns the gradients of x, scale and bias. `mean` is the result index of the mean; 0: the
-  /// normalisation does not subtract the mean.
+  /// Returns the gradients of x, scale and bias. `mean` is the result index of the mean, or 0 if
+  /// the normalisation does not subtract a mean.
   Values gradients(size_t mean) {
     Values result(c_.arity());
     Value dx;

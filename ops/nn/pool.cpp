@@ -17,7 +17,7 @@ std::vector<AttrDef> pool_attrs(int dims, std::vector<AttrDef> more) {
 }
 
 Type pool_type(const InferCtx& c, const Type& input, int dims) {
-  require_images(c, input, dims);
+  require_spatial_input(c, input, dims);
   require_window_attrs(c, dims);
   const WindowAxes window = pool_windows(c.attrs(), input.shape);
   const Shape y = window_output_shape(c, input.shape, window, input.shape[1]);

@@ -24,9 +24,9 @@ struct ResizeAxis {
   /// Weight of tap `tap` of output element `output`.
   Expr tap_weight(const Expr& output, int64_t tap, DType dtype) const;
 
-  /// The indices of the output elements that read input element e are in [first_output(e),
-  /// first_output(e) + max_outputs()). Other output elements in this interval have weight 0 for e,
-  /// or are outside the output tensor.
+  /// The output elements that read input element e have indices in [first_output(e),
+  /// first_output(e) + max_outputs()). Other indices in this interval have weight 0 for e, or are
+  /// out of range.
   int64_t max_outputs() const;
   Expr first_output(const Expr& element) const;
   /// Sum of the weights with which output element `output` reads input element `element`.
@@ -34,10 +34,10 @@ struct ResizeAxis {
 
  private:
   /// Source coordinate of output i: (i * scale + offset) / divisor.
-  struct Line {
+  struct AffineMap {
     int64_t scale, offset, divisor;
   };
-  Line source() const;
+  AffineMap source() const;
   /// Source coordinate of output `output`, multiplied by source().divisor.
   Expr source_numerator(const Expr& output) const;
   /// Index of the element at or below the source coordinate. May be out of range in cubic mode.

@@ -27,7 +27,7 @@ int64_t ResizeAxis::taps() const {
   return mode == Mode::linear ? 2 : 4;
 }
 
-ResizeAxis::Line ResizeAxis::source() const {
+ResizeAxis::AffineMap ResizeAxis::source() const {
   if (mode == Mode::nearest) return {in, 0, out};
   if (!align_corners) return {2 * in, in - out, 2 * out};
   if (out == 1) return {0, 0, 1};
@@ -35,7 +35,7 @@ ResizeAxis::Line ResizeAxis::source() const {
 }
 
 Expr ResizeAxis::source_numerator(const Expr& output) const {
-  const Line s = source();
+  const AffineMap s = source();
   const Expr place = output * Expr::index(s.scale) + Expr::index(s.offset);
   return mode == Mode::linear ? resize_clamp(place, s.divisor * (in - 1)) : place;
 }
@@ -64,7 +64,7 @@ Expr ResizeAxis::tap_weight(const Expr& output, int64_t tap, DType dtype) const 
 }
 
 int64_t ResizeAxis::max_outputs() const {
-  const Line s = source();
+  const AffineMap s = source();
   // Counts outputs whose source coordinate is less than `reach` away from the element.
   const int64_t reach = mode == Mode::nearest ? 1 : taps();
   if (s.scale == 0) return out;
@@ -72,7 +72,7 @@ int64_t ResizeAxis::max_outputs() const {
 }
 
 Expr ResizeAxis::first_output(const Expr& element) const {
-  const Line s = source();
+  const AffineMap s = source();
   if (mode == Mode::nearest) {
     return scalar::floordiv(element * Expr::index(out) + Expr::index(in - 1), Expr::index(in));
   }

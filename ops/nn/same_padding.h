@@ -20,8 +20,8 @@ struct SameWindow {
 };
 
 /// Returns the value of attribute `padding` for x [N, C, ...]: the padding at the beginning of all
-/// dimensions, then the padding at the end of all dimensions. Throws UserError unless each list has
-/// one number, or one per spatial dimension of x, and all are positive.
+/// dimensions, then the padding at the end of all dimensions. Throws UserError unless each list of
+/// `window` contains one positive number, or one per spatial dimension of x.
 Ints same_padding(Value x, const SameWindow& window, const Loc& loc = Loc::here());
 
 }  // namespace fluid

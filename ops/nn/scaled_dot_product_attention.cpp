@@ -19,7 +19,7 @@ void append_options(Values& operands, Value mask, Value random_key) {
 }
 
 Attrs without_stream(Attrs attrs) {
-  attrs.erase("stream");  // the random key holds the stream
+  attrs.erase("stream");  // the last element of the random key is the stream
   return attrs;
 }
 

@@ -16,10 +16,11 @@ Value mask_of_dropout(const ir::Op& op) {
                                                      : Value();
 }
 
-/// The random key of the attention kernels. Its last element is the random stream, which is not a
-/// kernel attribute, so that repeated layers share compiled kernels.
+/// The random key of the attention kernels. Its last element is the random stream. The stream is
+/// not an attribute of the kernels, so that repeated layers share compiled kernels.
 Value random_key_of_dropout(const ir::Op& op) {
-  const int64_t stream = op.attrs.get<int64_t>("stream") & 0xffffffff;  // Philox uses 32 bits
+  // A word of the Philox counter has 32 bits.
+  const int64_t stream = op.attrs.get<int64_t>("stream") & 0xffffffff;
   const Value element =
       fill(*op.graph(), {.type = Type{i64, {1}, {}}, .value = static_cast<double>(stream)});
   return concat({op.operands[DropoutOperands::kRng], element}, {.axis = 0});

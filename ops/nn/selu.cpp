@@ -4,8 +4,8 @@
 namespace fluid {
 namespace {
 
-// With these constants, mean 0 and variance 1 of the activations are a fixed point of the map from
-// one layer to the next: Klambauer et al., "Self-normalizing neural networks", 2017.
+// With these constants, layers preserve mean 0 and variance 1 of the activations (Klambauer et al.,
+// "Self-normalizing neural networks", 2017).
 constexpr double kSeluAlpha = 1.6732632423543772848170429916717;
 constexpr double kSeluScale = 1.0507009873554804934193349852946;
 

@@ -9,7 +9,8 @@ using List = std::vector<int64_t>;
 
 int64_t pick(const List& list, size_t axis) { return list.size() == 1 ? list[0] : list[axis]; }
 
-/// Throws UserError unless all elements of attribute `name` lie between `least` and kMaxWindow.
+/// Throws UserError unless all elements of `list`, the value of attribute `name`, lie between
+/// `least` and kMaxWindow.
 void require_between(const InferCtx& c, std::string_view name, const List& list, int64_t least) {
   for (const int64_t n : list) {
     c.require(n >= least && n <= kMaxWindow,
@@ -152,14 +153,14 @@ std::string accepted_padding(int dims) {
   return "one number, three (depth, height, width) or six (all before, then all after)";
 }
 
-void require_images(const InferCtx& c, const Type& type, int dims) {
+void require_spatial_input(const InferCtx& c, const Type& type, int dims) {
   const Shape& s = type.shape;
   c.require(is_float(type.dtype) && s.size() == static_cast<size_t>(dims) + 2 &&
                 std::none_of(s.begin() + 1, s.end(), [](const Dim& d) { return d.batch; }),
             "expects a float tensor [N, C, " + spatial_names(dims) + "], got " + type.str());
 }
 
-void require_nchw(const InferCtx& c, const Type& type) { require_images(c, type, 2); }
+void require_nchw(const InferCtx& c, const Type& type) { require_spatial_input(c, type, 2); }
 
 void require_window_attrs(const InferCtx& c, int dims) {
   require_list(c, "kernel", dims, 1, false);

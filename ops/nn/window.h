@@ -15,7 +15,7 @@ inline constexpr int64_t kMaxWindow = 1 << 15;
 struct WindowAxis {
   int64_t kernel = 1, stride = 1, dilation = 1;
   int64_t before = 0, after = 0;  ///< padding before the first and after the last element
-  /// Number of elements past the padding that the last window covers in ceil_mode.
+  /// Number of elements by which the last window extends past the padding in ceil_mode.
   int64_t excess = 0;
 
   int64_t effective_kernel() const { return dilation * (kernel - 1) + 1; }
@@ -32,10 +32,11 @@ struct WindowAxis {
   /// Returns the number of taps of window `window` that are inside the `in` elements, but at least
   /// 1.
   Expr taps_inside(const Expr& window, int64_t in) const;
-  /// Like taps_inside(), but also counts taps in the padding. Does not count taps in `excess`.
+  /// Like taps_inside(), but also counts taps in the padding. Taps in `excess` do not count.
   Expr taps_inside_padded_input(const Expr& window, int64_t in) const;
 
-  /// A window that may contain a given element. Each element has max_covering_windows() candidates.
+  /// A candidate for a window that contains a given element. Each element has
+  /// max_covering_windows() candidates.
   struct CoveringWindow {
     Expr window;  ///< index of the window; may be out of range
     Expr tap;     ///< tap that reads the element; in [0, kernel) if `valid`
@@ -70,13 +71,13 @@ Window2d window_of(const Attrs& attrs, int64_t kernel_y, int64_t kernel_x);
 int64_t taps_of(const WindowAxes& window);
 /// Upper bound of the number of windows that contain one element.
 int64_t covering_windows_of(const WindowAxes& window);
-/// Returns the index, one expression per dimension of an input [N, C, ...], of the element that a
-/// tap of the result element's window reads in channel `channel`. The reduction variables from
+/// Returns the index of the input element that a tap of the result element's window reads in
+/// channel `channel`: one expression per dimension of [N, C, ...]. The reduction variables from
 /// `first` on are the index of the tap.
 std::vector<Expr> window_element(const LowerCtx& c, const WindowAxes& window, const Expr& channel,
                                  size_t first = 0);
-/// A window that may contain the result element. The reduction variables from `first` on are the
-/// index of the candidate.
+/// A candidate for a window that contains the result element. The reduction variables from `first`
+/// on are the index of the candidate.
 struct CoveringWindows {
   std::vector<Dim> extents;       ///< extents of the reduction variables
   std::vector<Expr> window, tap;  ///< one entry per axis
@@ -84,10 +85,9 @@ struct CoveringWindows {
 };
 CoveringWindows covering_windows(const LowerCtx& c, const WindowAxes& window, size_t first = 0);
 
-/// Windows of adaptive pooling along one axis, as in PyTorch: `out` windows of nearly equal size
-/// cover `in` elements. Window i is [floor(i * in / out), ceil((i + 1) * in / out)). An
-/// AdaptiveAxis with `in` and `out` swapped maps element e to the range of the windows that contain
-/// e.
+/// Windows of adaptive pooling along one axis, as in PyTorch: `out` windows over `in` elements.
+/// Window i is [floor(i * in / out), ceil((i + 1) * in / out)). With `in` and `out` swapped,
+/// [begin(e), end(e)) is the range of the windows that contain element e.
 struct AdaptiveAxis {
   int64_t in = 1, out = 1;
 
@@ -106,10 +106,9 @@ struct Adaptive2d {
 /// Returns the windows of an adaptive pooling from shape `input` to shape `output`, both [N, C, H,
 /// W].
 Adaptive2d adaptive_windows(const Shape& input, const Shape& output);
-/// Returns an element of operand 0 [N, C, H, W] in the window of the current result element. The
-/// two reduction variables are the element's offset in the window. Because windows differ in size,
-/// returns `fallback` if the offset is outside of the window. Applies `map`, if not null, to an
-/// element inside of the window.
+/// Returns the element of operand 0 [N, C, H, W] at an offset in the window of the current result
+/// element. The two reduction variables are the offset. Applies `map`, if not null, to the element.
+/// Returns `fallback` for an offset outside of the window, because windows differ in size.
 Expr adaptive_window_element(const LowerCtx& c, const Adaptive2d& w, double fallback,
                              const std::function<Expr(const Expr&)>& map = nullptr);
 /// Type inference of an adaptive pooling or resize op with the given input [N, C, H, W]. Attribute
@@ -129,17 +128,17 @@ Expr select_if(const Expr& condition, const Expr& value, double fallback);
 /// Returns "L", "H, W" or "D, H, W", the names of `dims` spatial dimensions, each with prefix
 /// `prefix`.
 std::string spatial_names(int dims, const std::string& prefix = "");
-/// Describes, for a message, the values that a list attribute takes for `dims` spatial dimensions,
-/// such as "number, or one each for the height and the width". dims = 0: the number of dimensions
-/// is not known.
+/// Returns text for error messages that describes the values of a list attribute for `dims` spatial
+/// dimensions, such as "number, or one each for the height and the width". dims = 0 means an
+/// unknown number of dimensions.
 std::string one_per_dimension(int dims);
 /// Returns, as text, the lengths of attribute `padding` that window_axes() accepts.
 std::string accepted_padding(int dims);
 
 /// Throws UserError unless `type` is a float tensor [N, C, ...] with `dims` spatial dimensions in
 /// which at most N depends on the batch size.
-void require_images(const InferCtx& c, const Type& type, int dims);
-/// require_images() for two spatial dimensions.
+void require_spatial_input(const InferCtx& c, const Type& type, int dims);
+/// require_spatial_input() for two spatial dimensions.
 void require_nchw(const InferCtx& c, const Type& type);
 /// Throws UserError unless the attributes of a window (kernel, stride, padding, dilation) have
 /// valid lengths and values.
@@ -147,8 +146,8 @@ void require_window_attrs(const InferCtx& c, int dims);
 /// Returns the result shape [N, channels, ...] of a convolution or pooling with window `w` on an
 /// input of shape `in` [N, C, ...].
 Shape window_output_shape(const InferCtx& c, const Shape& in, const WindowAxes& w, Dim channels);
-/// Throws UserError unless the padding is smaller than the window. Entire windows
-/// would lie in a larger padding.
+/// Throws UserError unless the padding is smaller than the window. With more padding, some windows
+/// would contain no element.
 void require_padding_below_window(const InferCtx& c, const WindowAxes& w);
 /// Returns the integer dtype of argmax indices in a window of `size` elements.
 DType argmax_dtype(int64_t size);

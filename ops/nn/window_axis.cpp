@@ -31,7 +31,7 @@ Expr WindowAxis::taps_between(const Expr& window, int64_t low, int64_t high) con
     return scalar::min(begin + static_cast<double>(kernel), Expr::index(high)) -
            scalar::max(begin, Expr::index(low));
   }
-  // Tap t is at begin + t * dilation. A window may have no tap inside [low, high).
+  // Tap t reads element begin + t * dilation. A window may have no tap inside [low, high).
   const Expr step = Expr::index(dilation);
   const Expr first = -scalar::floordiv(begin - Expr::index(low), step);
   const Expr stop = scalar::floordiv(Expr::index(high - 1) - begin, step) + Expr::index(1);

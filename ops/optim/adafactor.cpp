@@ -20,7 +20,7 @@ double root_of_elements(const WholeParameter& p) {
   return std::sqrt(static_cast<double>(p.shape().numel().size));
 }
 
-/// Sets `state` to state + (mean - state) * weight, and returns the new value.
+/// Sets `state` to lerp(state, mean, weight), and returns the new value.
 Value averaged(WholeParameter& p, Value state, Value mean, Value weight) {
   const Value updated = state + (mean - state) * weight;
   p.set_state(state, updated);
@@ -78,10 +78,11 @@ OpDef adafactor_op() {
   return optimizer_def({
       .type = "Adafactor",
       .doc = "Adafactor (Shazeer and Stern, 2018), like torch.optim.Adafactor: divides the "
-             "gradient by the square root of its second moment, which averages of rows and of "
-             "columns estimate; of a vector, by the moment itself. The averages have weight "
-             "t^-decay_exponent for the newest gradient. The step is scaled to an RMS of at most "
-             "clip_threshold, then by min(lr, 1 / sqrt(t)) * max(eps2, RMS of the parameter).",
+             "gradient by the square root of its second moment. The second moment is a moving "
+             "average, which is factored into row and column means for tensors of rank 2 or more. "
+             "The newest gradient has weight t^-decay_exponent in the average. The step is scaled "
+             "to an RMS of at most clip_threshold, then by min(lr, 1 / sqrt(t)) * max(eps2, RMS of "
+             "the parameter).",
       .lr = 0.01,
       .settings = {{"decay_exponent", 0.8, "the newest gradient has weight t^-decay_exponent"},
                    {"eps1", 0.0,

@@ -5,12 +5,12 @@
 namespace fluid {
 namespace {
 
-// Exceeds the rounding error of log(periods) / log(growth), but not the change of this quotient in
-// one update.
+// Larger than the rounding error of log(periods) / log(growth). Smaller than the change of this
+// quotient in one update.
 constexpr double kRoundingOfLog = 1e-12;
 
-/// Returns the position in the current period, in [0, 1). `t`: updates since the first period
-/// began.
+/// Returns the position in the current period, in [0, 1). `t` is the number of updates since the
+/// first period began.
 Expr position_in_period(const Expr& t, double period, double growth) {
   if (growth == 1) return t / period - scalar::unary(ScalarOp::floor, t / period);
   const Expr periods = t * ((growth - 1) / period) + 1.0;  // growth^n at the start of period n

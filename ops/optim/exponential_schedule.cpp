@@ -10,7 +10,7 @@ OpDef exponential_schedule_op() {
       .settings = {{"factor", 0.99, "factor of the learning rate after `every` updates", true},
                    {.name = "every",
                     .fallback = int64_t{1},
-                    .doc = "number of updates in which the learning rate falls by `factor`",
+                    .doc = "number of updates in which the learning rate is multiplied by `factor`",
                     .low = 1}},
       .rate =
           [](const ScheduleCtx& c) {

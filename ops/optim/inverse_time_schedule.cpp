@@ -7,12 +7,15 @@ OpDef inverse_time_schedule_op() {
       .type = "InverseTimeDecay",
       .name = "inverse_time",
       .doc = "lr / (1 + decay * t / every) after t updates, like Keras's InverseTimeDecay.",
-      .settings = {{"decay", 0.01, "decay of the learning rate in `every` updates", true},
-                   {.name = "every",
-                    .fallback = int64_t{1},
-                    .doc = "number of updates of a decay",
-                    .low = 1},
-                   {"staircase", false, "decays after each `every` updates only"}},
+      .settings =
+          {{"decay", 0.01, "increase of the divisor 1 + decay * t / every in `every` updates",
+            true},
+           {.name = "every",
+            .fallback = int64_t{1},
+            .doc = "number of updates in which the divisor rises by `decay`",
+            .low = 1},
+           {"staircase", false,
+            "changes the learning rate only after each `every` updates: rounds t / every down"}},
       .rate =
           [](const ScheduleCtx& c) {
             const Expr times = c.update() / c.number("every");

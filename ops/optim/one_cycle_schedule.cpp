@@ -4,7 +4,7 @@ namespace fluid {
 namespace {
 
 struct Phase {
-  double last;  ///< last update of the phase
+  double last;  ///< number of the last update of the phase
   double from, to;
 };
 
@@ -43,12 +43,14 @@ OpDef one_cycle_schedule_op() {
   return schedule_def({
       .type = "OneCycle",
       .name = "one_cycle",
-      .doc = "Rises from lr / div_factor to lr in the first `pct_start` of the updates, then falls "
+      .doc = "Rises from lr / div_factor to lr in the first fraction `pct_start` of the updates, "
+             "then falls "
              "to lr / (div_factor * final_div_factor) (Smith and Topin, \"Super-convergence\", "
              "2018), like PyTorch's OneCycleLR without its cycle of the momentum.",
       .settings =
           {{"steps", int64_t{2}, "number of updates; the last rate stays", true},
-           {"pct_start", 0.3, "part of the updates in which the rate rises", false, 0, 1},
+           {"pct_start", 0.3, "fraction of the updates in which the learning rate rises", false, 0,
+            1},
            {.name = "div_factor", .fallback = 25.0, .doc = "lr / first learning rate", .low = 1},
            {.name = "final_div_factor",
             .fallback = 1e4,
@@ -56,7 +58,7 @@ OpDef one_cycle_schedule_op() {
             .low = 1},
            {"three_phase", false,
             "falls to the first rate as fast as it rose, then to the last rate"},
-           {"linear_anneal", false, "rises and falls along lines, not cosines"}},
+           {"linear_anneal", false, "linear instead of cosine annealing"}},
       .update_settings = {"steps"},
       .check = check_one_cycle,
       .rate =

@@ -49,7 +49,7 @@ class OptimizerCtx {
   Expr update(DType type) const { return scalar::cast(op_.in(3) + 1.0, type); }
   /// State `name`. Throws InternalError if the settings disable it.
   Expr state(std::string_view name) const;
-  /// Whether this is the first update, as a bool.
+  /// Whether this is the first update, as a bool expression.
   Expr is_first_update() const;
   /// Tensor `i` of OptimizerDef::tensors.
   Expr tensor(size_t i) const;
@@ -72,20 +72,19 @@ struct OptimizerDef {
   std::vector<OptimizerState> states = {};
   std::vector<OptimizerScalar> scalars = {};
   std::vector<OptimizerTensor> tensors = {};
-  /// Name of the optimizer for parameters that are not matrices; empty: this optimizer. Setting `s`
-  /// of the named optimizer takes the value of this optimizer's setting `<name>_s` if that exists,
-  /// else of `s`. Setting `<name>_lr_scale` scales its learning rate.
+  /// Name of the optimizer for parameters that are not matrices; empty: this optimizer. Its setting
+  /// `s` takes the value of setting `<name>_s` of this optimizer, or of `s` if there is no
+  /// `<name>_s`. Setting `<name>_lr_scale` scales its learning rate.
   std::string non_matrix_optimizer = {};
   double flops = 0;  ///< floating-point operations for one element
-  /// Checks constraints beyond the ranges of the settings; null: none.
+  /// Additional checks of the settings, besides their ranges; may be null.
   std::function<void(const InferCtx&)> check = nullptr;
   /// Returns the new parameter, then the new value of each state that the settings enable.
   std::function<std::vector<Expr>(const OptimizerCtx&)> update;
 };
 OpDef optimizer_def(OptimizerDef optimizer);
-/// Definition of op `name`, which computes a tensor from the operands of `optimizer` except its
-/// scalars, for OptimizerScalar::norm_of. It has the attributes of `optimizer`. `value` returns an
-/// element of the tensor.
+/// OpDef of an op that computes a tensor for OptimizerScalar::norm_of. The op has the attributes of
+/// `optimizer`, and its operands except the scalars. `value` returns an element of the tensor.
 OpDef optimizer_value_def(const OptimizerDef& optimizer, std::string name, std::string doc,
                           std::function<Expr(const OptimizerCtx&)> value);
 

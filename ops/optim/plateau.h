@@ -17,7 +17,9 @@ inline constexpr std::string_view kPlateau = "plateau";
 inline constexpr std::string_view kManualSchedule = "manual";
 /// Indices into the state variable kPlateau. kFactor: current learning rate / initial learning
 /// rate. kNoMetricYet: 1 before the first epoch's metric. kBest: the best metric. kBadEpochs: 1 +
-/// number of epochs since the best metric. kCooldown: 1 + number of remaining cooldown epochs.
+/// number of epochs since the best metric. kCooldown: 1 + number of remaining cooldown epochs. The
+/// counters are offset by 1, because a program declares one initial value for all elements, and
+/// kFactor starts at 1.
 enum PlateauElement { kFactor, kNoMetricYet, kBest, kBadEpochs, kCooldown, kPlateauElements };
 
 /// Settings of schedule "plateau", which works like PyTorch's ReduceLROnPlateau. A reduction of the
@@ -33,14 +35,14 @@ struct PlateauRule {
   int64_t cooldown = 0;
   double min_lr = 0;
 
-  /// Whether `value` of the metric is an improvement on `best`.
+  /// Whether metric `value` is better than `best`.
   bool is_better(double value, double best) const;
-  /// Updates `state` after an epoch with `value` of the metric. Returns whether the learning rate
-  /// was reduced.
+  /// Updates `state` after an epoch whose metric is `value`. Returns whether the learning rate was
+  /// reduced.
   bool update(double value, std::span<double> state) const;
-  /// Forgets the metrics seen so far, and keeps the learning rate. For a run that goes on with
-  /// another metric.
-  static void forget_metric(std::span<double> state);
+  /// Resets the metric statistics of `state`, but not the learning rate. For training that
+  /// continues with another metric.
+  static void reset_metric(std::span<double> state);
 };
 
 /// Reads the settings of schedule "plateau" from the attributes of a `train` op; nullopt if the op

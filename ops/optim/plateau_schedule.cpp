@@ -14,9 +14,6 @@ constexpr double kMinDecay = 1e-8;                  // `eps` of PyTorch's Reduce
 constexpr const char *kMin = "min", *kMax = "max";  // values of `mode`
 constexpr const char *kRel = "rel", *kAbs = "abs";  // values of `threshold_mode`
 
-// A program declares one initial value for all elements of the state, and the factor starts at 1.
-// The counters are therefore stored plus 1.
-
 }  // namespace
 
 bool PlateauRule::is_better(double value, double best) const {
@@ -48,7 +45,7 @@ bool PlateauRule::update(double value, std::span<double> state) const {
   return falls;
 }
 
-void PlateauRule::forget_metric(std::span<double> state) {
+void PlateauRule::reset_metric(std::span<double> state) {
   for (const PlateauElement element : {kNoMetricYet, kBest, kBadEpochs, kCooldown}) {
     state[element] = 1;
   }

@@ -6,8 +6,8 @@ namespace fluid {
 namespace {
 
 /// The factor of m / sqrt(v) after update t, in f64: the rectification term times sqrt(1 -
-/// beta2^t). Returns 0 if the variance is not tractable. f32 is not precise enough: rho_t is a
-/// difference of large numbers, and it decides whether the update is rectified.
+/// beta2^t). Returns 0 if the variance is not tractable. f32 is not precise enough for rho_t, which
+/// is a difference of large numbers and decides whether the update is rectified.
 Expr adaptive_factor(double beta2, const Expr& t) {
   const double limit = 2 / (1 - beta2) - 1;
   const Expr correction = bias_correction(beta2, t);

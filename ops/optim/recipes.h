@@ -15,7 +15,7 @@ std::vector<ir::Op*> recipes_of(const ir::Graph& graph);
 /// Name of a recipe; empty for the only recipe of a program, if it has no name.
 std::string recipe_name(const ir::Op& train);
 
-/// Name of each recipe, in recorded order.
+/// Name of each recipe, in the order in which the `train` ops were recorded.
 std::vector<std::string> recipe_names(const ir::Graph& graph);
 
 /// Names of the parameters that a recipe trains; empty: all trainable parameters that its loss
@@ -25,9 +25,9 @@ std::set<std::string> trained_parameters(const ir::Op& train);
 /// The loss of a recipe without the weight penalties (l1, l2) of its parameters.
 Value unpenalized_loss(const ir::Op& train);
 
-/// Throws UserError if a name contains characters other than letters, digits, `_`, `-` and `.`, if
-/// two recipes have the same name, if one of several recipes has no name, or if a parameter to
-/// train does not exist.
+/// Throws UserError if a recipe name contains characters other than letters, digits, `_`, `-` and
+/// `.`. Also throws if two recipes have the same name, if one of several recipes has no name, or if
+/// a parameter to train does not exist.
 void check_recipes(const ir::Graph& graph);
 
 /// The recipe called `name`. An empty name selects the only recipe. Throws UserError if there is no

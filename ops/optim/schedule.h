@@ -52,7 +52,7 @@ class ScheduleCtx {
   /// ended.
   double updates(std::string_view name) const { return number(name) - warmup_; }
   std::vector<double> list_of_updates(std::string_view name) const;
-  /// Operand 1 of the op, a float scalar.
+  /// Operand 1 of schedules "plateau" and "manual": current learning rate / initial learning rate.
   Expr factor() const { return scalar::cast(op_.in(1), f64); }
 
  private:
@@ -68,12 +68,12 @@ struct ScheduleDef {
   std::string doc;
   std::vector<ScheduleSetting> settings = {};
   std::vector<PortDef> operands = {};  ///< float scalars that follow operand `update`
-  /// Names of the settings, ints or lists of ints, that count updates from the start of training.
-  /// Values must be above `warmup`; values in a list must increase.
+  /// Names of the settings that are update numbers, counted from the start of training: ints or
+  /// lists of ints. Values must be above `warmup`; values in a list must increase.
   std::vector<std::string> update_settings = {};
   /// Whether `rate` includes the warm-up, so that the schedule has no `warmup` settings.
   bool warms_up = false;
-  /// Checks constraints beyond the ranges of the settings; null: none.
+  /// Additional checks of the settings, besides their ranges; may be null.
   std::function<void(const InferCtx&)> check = nullptr;
   std::function<Expr(const ScheduleCtx&)> rate;
 };
@@ -94,7 +94,7 @@ Attrs schedule_settings(const Attrs& train_attrs);
 
 // Expressions that several schedules share.
 
-/// `update` / `updates`, at most 1.
+/// Returns min(update / updates, 1), the completed fraction of a phase of `updates` updates.
 Expr progress(const Expr& update, double updates);
 /// Cosine interpolation from `from` at x = 0 to `to` at x = 1.
 Expr cosine_between(double from, double to, const Expr& x);

@@ -11,7 +11,7 @@ namespace fluid {
 class WholeParameter {
  public:
   virtual ~WholeParameter() = default;
-  /// Operands of the optimizer's op before the states. Tensors are shards.
+  /// The operands param, grad, lr and update of the optimizer's op. `param` and `grad` are shards.
   virtual const Values& operands() const = 0;
   /// Complete attributes of the optimizer's op.
   virtual const Attrs& settings() const = 0;

@@ -99,7 +99,7 @@ struct InitializerContext {
     const auto groups = static_cast<int64_t>(number("groups", 1));
     return record(graph, "dirac", {}, {{"type", type}, {"groups", groups}}, loc)[0];
   }
-  /// Computed in f32 or f64 from a matrix [first extent, others] of standard normal numbers.
+  /// Computed in f32 or f64 from standard normal numbers, as a matrix of type.shape[0] rows.
   Value orthogonal() const {
     if (type.shape.rank() < 2) {
       throw UserError(loc, "initialiser 'orthogonal' of '" + name +

@@ -52,7 +52,7 @@ std::optional<Tensor> initial_values(const Type& type, const Attrs& attrs);
 /// Whether the initialiser that `attrs` selects is "zeros".
 bool is_zero_initialized(const Attrs& attrs, const Loc& loc);
 
-/// Throws the same UserErrors as record_initializer(), but records nothing.
+/// Checks `attrs` without recording ops. Throws the same UserErrors as record_initializer().
 void check_initializer(const std::string& name, const Type& type, const Attrs& attrs,
                        const Loc& loc);
 

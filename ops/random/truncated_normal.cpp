@@ -9,7 +9,7 @@
 namespace fluid {
 namespace {
 
-constexpr double kFarthest = 5;  // bound of low and high, in standard deviations
+constexpr double kMaxSigmas = 5;  // maximum |low - mean| and |high - mean|, in standard deviations
 
 Expr polynomial(const Expr& x, std::span<const double> coefficients) {
   Expr value = Expr::constant(x.dtype(), coefficients[0]);
@@ -17,8 +17,8 @@ Expr polynomial(const Expr& x, std::span<const double> coefficients) {
   return value;
 }
 
-/// The inverse of erf on (-1, 1), in f64: the approximation of Giles, "Approximating the erfinv
-/// function", 2010, whose relative error is below 1e-6, and a step of Newton's method.
+/// The inverse of erf on (-1, 1), in f64. Refines the approximation of Giles, "Approximating the
+/// erfinv function", 2010, whose relative error is below 1e-6, by a step of Newton's method.
 Expr inverse_erf(const Expr& p) {
   static constexpr std::array<double, 9> kCentral = {
       2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
@@ -40,7 +40,7 @@ void check_truncated_normal(const InferCtx& c) {
   const double low = c.attr<double>("low"), high = c.attr<double>("high");
   c.require(std::isfinite(deviation) && deviation > 0, "attribute 'std' must be above 0");
   c.require(low < high, "attribute 'low' must be below 'high'");
-  c.require(low >= mean - kFarthest * deviation && high <= mean + kFarthest * deviation,
+  c.require(low >= mean - kMaxSigmas * deviation && high <= mean + kMaxSigmas * deviation,
             "attributes 'low' and 'high' must lie within 5 'std' of 'mean'");
 }
 

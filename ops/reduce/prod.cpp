@@ -5,9 +5,9 @@
 namespace fluid {
 namespace {
 
-/// Gradient of element e: dy times the product of the other elements, computed as dy * p / n. p is
-/// the product of all nonzero elements; n is e, or 1 if e is 0. If another element is 0, the
-/// gradient is 0. This takes two reductions over x (a product and a count of zeros), and no
+/// Gradient of element e: dy times the product of the other elements, computed as dy * p / n. Here
+/// p is the product of all nonzero elements, and n is e, or 1 if e is 0. If another element is 0,
+/// the gradient is 0. This takes two reductions over x (a product and a count of zeros), and no
 /// cumulative product. As with result / x in PyTorch, p may overflow or underflow where the product
 /// of the other elements does not. The second derivative is wrong at zeros.
 Values prod_grad(const GradCtx& c) {

@@ -5,13 +5,13 @@
 
 namespace fluid {
 
-/// Name of a bool attribute of a `param` op: training steps store the parameter's gradient in the
-/// state kept_gradient_name().
+/// Name of a bool attribute of a `param` op. If it is true, training steps store the parameter's
+/// gradient in the state kept_gradient_name().
 inline constexpr const char* kKeepGradient = "keep_gradient";
 
 /// Prefix of the names of outputs that only show a value of the program, as `train --dump` does.
-/// Such an output and kKeepGradient do not belong to what a checkpoint identifies a program by.
-inline constexpr std::string_view kShownPrefix = "dump.";
+/// The program hash of a checkpoint omits these outputs and kKeepGradient.
+inline constexpr std::string_view kDumpPrefix = "dump.";
 
 inline std::string kept_gradient_name(std::string_view parameter) {
   return std::string(parameter) + ".gradient";

@@ -2,9 +2,9 @@
 
 namespace fluid {
 
-/// Name of a bool attribute of a `state` op. Training steps read such a state but do not update it.
-/// In training, an op such as batch_norm that reads the state runs in inference mode
-/// (OpDef::inference).
+/// Name of a bool attribute of a `state` op. If it is true, training steps read the state but do
+/// not update it. During training, an op such as batch_norm that reads the state then runs in
+/// inference mode (OpDef::inference).
 inline constexpr const char* kFrozenAttribute = "frozen";
 
 /// Names of the attributes of `param` and `state` ops that change how training updates the

@@ -169,32 +169,34 @@ Work byte_model(int64_t batch, int64_t length, int steps, const Network& network
 }
 
 Work char_gpt_b4() {
-  const CharGptSize size;
-  const auto network = [&](fl::Program& net, fl::Value text) { return char_gpt(net, text, size); };
-  return byte_model(4, size.length, 3, network, fl::AdamW{.lr = 1e-3});
+  const CharGptConfig config;
+  const auto network = [&](fl::Program& net, fl::Value text) {
+    return char_gpt(net, text, config);
+  };
+  return byte_model(4, config.length, 3, network, fl::AdamW{.lr = 1e-3});
 }
 
 Work lstm_text_b32() {
-  const LstmTextSize size;
+  const LstmTextConfig config;
   const auto network = [&](fl::Program&, fl::Value text) {
     fl::Values states;
-    return lstm_text(text, size, states);
+    return lstm_text(text, config, states);
   };
-  return byte_model(32, size.length, 5, network, fl::Adam{.lr = 2e-3});
+  return byte_model(32, config.length, 5, network, fl::Adam{.lr = 2e-3});
 }
 
 Work dlrm_b256() {
-  const DlrmSize size;
+  const DlrmConfig config;
   constexpr int64_t kBatch = 256;
   Work w{fl::Program("dlrm"), {}};
-  fl::minimize(record_dlrm(w.program, size), fl::SGD{.lr = 0.1});
-  const int64_t columns = size.numbers + size.categories;
+  fl::minimize(record_dlrm(w.program, config), fl::SGD{.lr = 0.1});
+  const int64_t columns = config.numbers + config.categories;
   fl::Tensor x = uniform({kBatch, columns}, 0, 1), y(fl::f32, {kBatch, 1});
   for (int64_t i = 0; i < kBatch; ++i) {
     y.as<float>()[static_cast<size_t>(i)] = static_cast<float>(i % 2);
-    for (int64_t c = size.numbers; c < columns; ++c) {
+    for (int64_t c = config.numbers; c < columns; ++c) {
       float& category = x.as<float>()[static_cast<size_t>(i * columns + c)];
-      category = std::floor(category * static_cast<float>(size.rows));
+      category = std::floor(category * static_cast<float>(config.rows));
     }
   }
   w.batch = {.size = kBatch, .columns = {{"x", x}, {"y", y}}};
@@ -288,19 +290,19 @@ fl::ExecutorOptions options_of(std::string& name) {
 }
 
 /// Lower bounds of the time of a profiled step, in milliseconds: its FLOPs and its bytes at the
-/// limits of the place.
+/// peak rates of the place.
 struct Least {
   double arithmetic_ms = 0, memory_ms = 0;
 };
 
 Least least(const fl::Executor& exe) {
-  const fl::Limits limits = exe.limits();
+  const fl::PeakRates rates = exe.peak_rates();
   Least least;
   const fl::Profile profile = exe.profile();
   for (const auto& run : profile.steps.at(0).runs) {
     for (const fl::CallInfo& call : run) {
-      if (call.flops > 0) least.arithmetic_ms += 1e3 * call.flops / limits.flops(call.dtype);
-      least.memory_ms += 1e3 * call.bytes / limits.bytes;
+      if (call.flops > 0) least.arithmetic_ms += 1e3 * call.flops / rates.flops(call.dtype);
+      least.memory_ms += 1e3 * call.bytes / rates.bytes_per_second;
     }
   }
   return least;
@@ -381,7 +383,7 @@ void print_calls(std::string name, const std::string& cache_dir) {
       {"steps", ms.size()},
       {"arena_bytes", arena},
       {"threads", profile.threads},
-      {"level", fl::describe_host(profile.threads).level_of(arena)},
+      {"level", fl::describe_host(profile.threads).memory_level(arena)},
       {"copy_gbs", fl::copy_bandwidth(arena, profile.threads) / 1e9},
       {"calls", calls_of(step)}};
   std::printf("%s\n", all.dump().c_str());

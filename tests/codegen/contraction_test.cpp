@@ -119,7 +119,7 @@ int64_t accumulators_in(const kir::Block& block) {
       most = std::max(most, accumulators_in(*loop->body));
     } else if (const auto* branch = std::get_if<kir::If>(&s)) {
       most = std::max(most, accumulators_in(*branch->body));
-    } else if (const auto* acc = std::get_if<kir::Acc>(&s)) {
+    } else if (const auto* acc = std::get_if<kir::Accumulator>(&s)) {
       int64_t count = 1;
       for (const int64_t d : acc->dims) count *= d;
       most = std::max(most, count);

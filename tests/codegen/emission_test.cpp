@@ -76,7 +76,7 @@ TEST(Emission, SumsLaneByLaneThenInAFixedTree) {
       const Expr sum = named(ScalarOp::acc, dtype, 1);
       const kir::Kernel kernel =
           one_block({input("x", dtype, n), output("y", dtype, 1)},
-                    {kir::Stmt{kir::Acc{1, dtype, Combine::sum, {}, true}},
+                    {kir::Stmt{kir::Accumulator{1, dtype, Combine::sum, {}, true}},
                      loop(Kind::vector, 0, Expr::index(0), Expr::index(n),
                           {kir::Stmt{kir::Accumulate{1, {}, load(0, dtype, Expr::var(0)), {}}}}),
                      store(1, Expr::index(0), lanes(sum))});
@@ -224,9 +224,9 @@ TEST(Emission, RejectsWhatIsNotKernelIr) {
   expect_error({store(1, Expr::index(0), Expr::constant(f32, 1))});            // no such buffer
   expect_error({vector({vector({store(0, i, Expr::constant(f32, 1))}, 1)})});  // nested
   expect_error({store(0, Expr::index(0), named(ScalarOp::let, f32, 5))});      // no such name
-  expect_error({kir::Stmt{kir::Acc{1, f32, Combine::sum, {}, false}},          // not of lanes
+  expect_error({kir::Stmt{kir::Accumulator{1, f32, Combine::sum, {}, false}},  // not of lanes
                 vector({kir::Stmt{kir::Accumulate{1, {}, Expr::constant(f32, 1), {}}}})});
-  expect_error({kir::Stmt{kir::Acc{1, f64, Combine::sum, {}, false}},  // another dtype
+  expect_error({kir::Stmt{kir::Accumulator{1, f64, Combine::sum, {}, false}},  // another dtype
                 kir::Stmt{kir::Accumulate{1, {}, Expr::constant(f32, 1), {}}}});
 }
 

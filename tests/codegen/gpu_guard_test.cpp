@@ -13,8 +13,8 @@
 namespace fluid::testing::gpu_guard_test {
 namespace {
 
-/// Computes y = x + 1 with teams of `team` threads and a barrier.
-kir::Kernel increments(int64_t n, int64_t team) {
+/// Computes y = x + 1 with thread groups of `thread_group_size` threads and a barrier.
+kir::Kernel increments(int64_t n, int64_t thread_group_size) {
   const Expr i = Expr::var(0), j = Expr::var(1);
   kir::Kernel k = one_block(
       {input("x", f32, n), output("y", f32, n), {"between", f32, n, kir::Buffer::Role::scratch}},
@@ -22,21 +22,21 @@ kir::Kernel increments(int64_t n, int64_t team) {
             {store(2, i, load(0, f32, i) + Expr::constant(f32, 1))}),
        loop(kir::For::Kind::vector, 1, Expr::index(0), Expr::index(n),
             {store(1, Expr::index(n - 1) - j, load(2, f32, Expr::index(n - 1) - j))})});
-  k.team = team;
+  k.thread_group_size = thread_group_size;
   k.vector_width = 1;
   return k;
 }
 
 TEST(GpuGuard, WhatIsGuardedDoesNothingOnceDataWasRejected) {
   constexpr int64_t kElements = 70;
-  for (const int64_t team : {1, 32, 256}) {
-    const kir::Kernel guarded = skip_if_rejected(increments(kElements, team));
+  for (const int64_t thread_group_size : {1, 32, 256}) {
+    const kir::Kernel guarded = skip_if_rejected(increments(kElements, thread_group_size));
     for (const int64_t refused : {0, 1, 5}) {
       std::vector<float> x(kElements, 2), y(kElements, 9), between(kElements);
       int64_t word = refused;
       const std::vector<void*> buffers = {x.data(), y.data(), between.data(), &word};
       GpuEmulator().run({&guarded, 1}, buffers, 1);
-      EXPECT_EQ(y, std::vector<float>(kElements, refused == 0 ? 3 : 9)) << team;
+      EXPECT_EQ(y, std::vector<float>(kElements, refused == 0 ? 3 : 9)) << thread_group_size;
     }
   }
 }

@@ -31,7 +31,8 @@ double work_of(const kir::Kernel& pass) {
     if (text.find(b.name + "[") == std::string::npos) continue;
     most = std::max(most, b.elements.at(kBatch64));
   }
-  const int64_t threads = kir::evaluate(pass.blocks, kBatch64) * pass.team * pass.vector_width;
+  const int64_t threads =
+      kir::evaluate(pass.blocks, kBatch64) * pass.thread_group_size * pass.vector_width;
   return static_cast<double>(most) / static_cast<double>(threads);
 }
 

@@ -136,7 +136,7 @@ TEST(Gpu, LanesThatAreMaskedOneByOneAreWrittenWhereTheyLie) {
       {input("x", f32, 4), output("y", f32, 4)},
       {loop(Kind::vector, 0, Expr::index(0), Expr::index(4), {store_lane(1), store_lane(2)})});
   k.vector_width = 4;
-  k.buffers[0].exclusive = true;
+  k.buffers[0].noalias = true;
   Tensor x(f32, {4}), y(f32, {4});
   for (int64_t n = 0; n < 4; ++n) x.as<float>()[n] = static_cast<float>(n + 1);
   for (const std::string architecture : {"sm_90", "sm_100"}) {
@@ -146,7 +146,7 @@ TEST(Gpu, LanesThatAreMaskedOneByOneAreWrittenWhereTheyLie) {
 }
 
 /// y[i] = x[n - 1 - i] by way of memory: what a thread reads another one wrote.
-kir::Kernel reversal(int64_t n, int64_t team, int64_t width) {
+kir::Kernel reversal(int64_t n, int64_t thread_group_size, int64_t width) {
   const Expr i = Expr::var(0), j = Expr::var(1);
   kir::Kernel k = one_block(
       {input("x", f32, n), output("y", f32, n)},
@@ -154,23 +154,24 @@ kir::Kernel reversal(int64_t n, int64_t team, int64_t width) {
        loop(Kind::vector, 1, Expr::index(0), Expr::index(n),
             {store(1, j, load(2, f32, Expr::index(n - 1) - j))})});
   k.buffers.push_back({"between", f32, n, kir::Buffer::Role::scratch});
-  k.team = team;
+  k.thread_group_size = thread_group_size;
   k.vector_width = width;
   return k;
 }
 
 TEST(Gpu, ThreadsWaitForWhatOthersWrite) {
-  for (const auto& [team, width] : {std::pair(32, 1), {8, 2}, {128, 1}, {64, 4}}) {
+  for (const auto& [thread_group_size, width] : {std::pair(32, 1), {8, 2}, {128, 1}, {64, 4}}) {
     for (const bool backwards : {false, true}) {
       constexpr int64_t kElements = 203;
-      const kir::Kernel kernel = reversal(kElements, team, width);
+      const kir::Kernel kernel = reversal(kElements, thread_group_size, width);
       Tensor x(f32, {kElements}), y(f32, {kElements}), between(f32, {kElements});
       for (int64_t i = 0; i < kElements; ++i) x.as<float>()[static_cast<size_t>(i)] = float(i);
       const std::vector<void*> buffers = {x.data(), y.data(), between.data()};
       GpuEmulator().run({&kernel, 1}, buffers, 1, 1, backwards);
       for (int64_t i = 0; i < kElements; ++i) ASSERT_EQ(y.at(i), x.at(kElements - 1 - i));
       const std::string ptx = compile_ptx({&kernel, 1}, "sm_80").ptx;
-      EXPECT_NE(ptx.find(team > 32 ? "bar.sync" : "bar.warp.sync"), std::string::npos) << ptx;
+      EXPECT_NE(ptx.find(thread_group_size > 32 ? "bar.sync" : "bar.warp.sync"), std::string::npos)
+          << ptx;
     }
   }
 }
@@ -183,12 +184,12 @@ TEST(Gpu, WhatIsBehindTheEndOfATailDoesNotCount) {
     std::ranges::fill(x.as<float>(), 1.0F);
     kir::Kernel kernel =
         one_block({input("x", f32, elements), output("sum", f32, 1)},
-                  {{kir::Acc{0, f32, Combine::sum, {}, true}},
+                  {{kir::Accumulator{0, f32, Combine::sum, {}, true}},
                    loop(Kind::vector, 0, Expr::index(0), Expr::index(elements),
                         {{kir::Accumulate{0, {}, load(0, f32, Expr::var(0)), {}}}}),
                    store(1, Expr::index(0), lanes(named(ScalarOp::acc, f32, 0)))});
-    kernel.buffers[0].exclusive = true;
-    kernel.team = 16;
+    kernel.buffers[0].noalias = true;
+    kernel.thread_group_size = 16;
     kernel.vector_width = 4;
     const std::vector<void*> buffers = {x.data(), y.data()};
     GpuEmulator().run({&kernel, 1}, buffers, 1);
@@ -196,8 +197,8 @@ TEST(Gpu, WhatIsBehindTheEndOfATailDoesNotCount) {
   }
 }
 
-/// The sum of x, where its largest element is, and a product of two factors, by a team.
-TEST(Gpu, TeamsCombineInEverySize) {
+/// The sum of x, where its largest element is, and a product of two factors, by a thread group.
+TEST(Gpu, ThreadGroupsCombineInEverySize) {
   constexpr int64_t kElements = 1000;
   Tensor x(f32, {kElements});
   double sum = 0;
@@ -213,13 +214,13 @@ TEST(Gpu, TeamsCombineInEverySize) {
                           Expr::constant(f32, factor), Expr::constant(f32, 1));
   };
   const Expr factor = factor_at(7, 3) * factor_at(993, 5);
-  for (const int64_t team : {2, 4, 8, 16, 32, 64, 128, 256, 512}) {
+  for (const int64_t thread_group_size : {2, 4, 8, 16, 32, 64, 128, 256, 512}) {
     for (const int64_t width : {1, 2, 4}) {
       kir::Kernel kernel = one_block({input("x", f32, kElements), output("sum", f32, 1),
                                       output("at", i64, 1), output("product", f32, 1)},
-                                     {{kir::Acc{0, f32, Combine::sum, {}, true}},
-                                      {kir::Acc{1, f32, Combine::argmax, {}, true}},
-                                      {kir::Acc{2, f32, Combine::prod, {}, true}},
+                                     {{kir::Accumulator{0, f32, Combine::sum, {}, true}},
+                                      {kir::Accumulator{1, f32, Combine::argmax, {}, true}},
+                                      {kir::Accumulator{2, f32, Combine::prod, {}, true}},
                                       loop(Kind::vector, 0, Expr::index(0), Expr::index(kElements),
                                            {{kir::Accumulate{0, {}, value, {}}},
                                             {kir::Accumulate{1, {}, value, i}},
@@ -227,14 +228,15 @@ TEST(Gpu, TeamsCombineInEverySize) {
                                       store(1, Expr::index(0), lanes(total)),
                                       store(2, Expr::index(0), lanes(best)),
                                       store(3, Expr::index(0), lanes(product))});
-      kernel.team = team;
+      kernel.thread_group_size = thread_group_size;
       kernel.vector_width = width;
       Tensor y(f32, {1}), at(i64, {1}), z(f32, {1});
       const std::vector<void*> buffers = {x.data(), y.data(), at.data(), z.data()};
       GpuEmulator().run({&kernel, 1}, buffers, 1);
-      EXPECT_EQ(y.at(0), sum) << team << " x " << width;
-      EXPECT_EQ(z.at(0), 15) << team << " x " << width;
-      EXPECT_EQ(at.at(0), 30) << team << " x " << width;  // 30 * 37 = 1110 = 10 * 101 + 100
+      EXPECT_EQ(y.at(0), sum) << thread_group_size << " x " << width;
+      EXPECT_EQ(z.at(0), 15) << thread_group_size << " x " << width;
+      // 30 * 37 = 1110 = 10 * 101 + 100.
+      EXPECT_EQ(at.at(0), 30) << thread_group_size << " x " << width;
     }
   }
 }

@@ -203,7 +203,8 @@ TEST(Schedule, ProductsOfFewRows) {
   }
 }
 
-/// Sizes at which a GPU's threads take tiles of results, or its teams share terms, in parts or not.
+/// Sizes at which a GPU's threads take tiles of results, or its thread groups share terms, in parts
+/// or not.
 TEST(Schedule, SumsOfProductsByTiles) {
   check_program(3, [](ir::Graph& g) {
     const Value x = input(g, "x", {kBatch, 4, 12, 12}), w = input(g, "w", {16, 4, 3, 3});

@@ -21,7 +21,7 @@ TEST_F(FindLr, SuggestsARateAndDrawsTheCurve) {
   const Result result = run(train_ + "--find-lr=rates.svg");
   EXPECT_EQ(result.code, 0) << result.output;
   EXPECT_NE(result.output.find("suggested learning rate: "), std::string::npos) << result.output;
-  const std::string svg = read_maybe_gz(dir_.file("rates.svg"));
+  const std::string svg = read_gz_or_plain(dir_.file("rates.svg"));
   EXPECT_EQ(svg.find("<svg xmlns='http://www.w3.org/2000/svg'"), 0u);
   for (const char* part : {"<polyline", "learning rate</text>", ">1e-6<", "</svg>\n"}) {
     EXPECT_NE(svg.find(part), std::string::npos) << part;
@@ -33,7 +33,7 @@ TEST_F(FindLr, SuggestsARateAndDrawsTheCurve) {
 TEST_F(FindLr, ListsTheCurve) {
   const Result result = run(train_ + "--find-lr=rates.csv --max-steps 20");
   EXPECT_EQ(result.code, 0) << result.output;
-  const std::string csv = read_maybe_gz(dir_.file("rates.csv"));
+  const std::string csv = read_gz_or_plain(dir_.file("rates.csv"));
   EXPECT_EQ(csv.find("learning_rate,loss,smoothed_loss\n1e-07,"), 0u) << csv;
 }
 

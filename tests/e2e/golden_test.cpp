@@ -98,19 +98,19 @@ TEST(Golden, MnistFluidAdam) {
   compare_on_images("mnist_fluid_adam", mnist_fluid_program(), 100, Adam{.lr = 0.001}, {"m", "v"});
 }
 TEST(Golden, CharGptAdamW) {
-  constexpr CharGptSize kSize{.layers = 2, .heads = 2, .width = 16, .length = 12};
+  constexpr CharGptConfig kConfig{.layers = 2, .heads = 2, .width = 16, .length = 12};
   Program net("char_gpt");
-  minimize(record_char_gpt(net, kSize), AdamW{.lr = 0.003});
+  minimize(record_char_gpt(net, kConfig), AdamW{.lr = 0.003});
   expect_follows({"char_gpt_adamw", std::move(net), 4, {"m", "v"}, [](uint64_t step) {
-                    return golden_texts(step, 4, kSize.length);
+                    return golden_texts(step, 4, kConfig.length);
                   }});
 }
 TEST(Golden, LstmTextAdam) {
-  constexpr LstmTextSize kSize{.layers = 2, .width = 8, .length = 12};
+  constexpr LstmTextConfig kConfig{.layers = 2, .width = 8, .length = 12};
   Program net("lstm_text");
-  minimize(record_lstm_text(net, kSize), Adam{.lr = 0.01});
+  minimize(record_lstm_text(net, kConfig), Adam{.lr = 0.01});
   expect_follows({"lstm_text_adam", std::move(net), 4, {"m", "v"}, [](uint64_t step) {
-                    return golden_texts(step, 4, kSize.length);
+                    return golden_texts(step, 4, kConfig.length);
                   }});
 }
 TEST(Golden, MnistCnnAdam) {

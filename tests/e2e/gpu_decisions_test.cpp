@@ -55,7 +55,7 @@ class Training {
     return session_.run(step_, {.size = kSamples, .columns = {{"x", x}}});
   }
   std::vector<float> weights() {
-    const Tensor w = session_.values().value(session_.variables().named("fc0.w"));
+    const Tensor w = session_.values().value(session_.variables().at("fc0.w"));
     return {w.as<float>().begin(), w.as<float>().end()};
   }
 

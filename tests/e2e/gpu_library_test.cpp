@@ -445,7 +445,7 @@ TEST_F(GpuLibrary, ProfilesItsProducts) {
   Executor gpu(wide_network(), stand_in(),
                {.batch = kBatch64, .profile = ProfileOptions{.warm_up = 0, .steps = 1}});
   gpu.run(batch_of(kBatch64));
-  const std::string table = gpu.profile().table(gpu.limits());
+  const std::string table = gpu.profile().table(gpu.peak_rates());
   EXPECT_NE(table.find("cublaslt.matmul"), std::string::npos) << table;
 }
 

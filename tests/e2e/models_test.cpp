@@ -116,13 +116,13 @@ TEST(Models, VaeFollowsPyTorch) {
 TEST(Models, DlrmFollowsPyTorch) {
   constexpr int64_t kNumbers = 3, kCategories = 4;
   Program net("dlrm");
-  const DlrmSize size{.numbers = kNumbers,
-                      .categories = kCategories,
-                      .rows = 10,
-                      .width = 4,
-                      .bottom = {8},
-                      .top = {8, 8}};
-  minimize(record_dlrm(net, size), SGD{.lr = 0.1});
+  const DlrmConfig config{.numbers = kNumbers,
+                          .categories = kCategories,
+                          .rows = 10,
+                          .width = 4,
+                          .bottom = {8},
+                          .top = {8, 8}};
+  minimize(record_dlrm(net, config), SGD{.lr = 0.1});
   expect_losses("dlrm", net, {}, [](uint64_t step) {
     const Tensor numbers = floats(600 + step, {kSamples, kNumbers}, 8);
     const Tensor categories = integers<int64_t>(500 + step, i64, {kSamples, kCategories}, 40);
@@ -176,18 +176,18 @@ TEST(Models, UnetFollowsPyTorch) {
 }
 
 TEST(Models, BertTinyFollowsPyTorch) {
-  constexpr BertSize kSize{
+  constexpr BertConfig kConfig{
       .layers = 2, .heads = 2, .width = 8, .length = 12, .dropout = 0, .mask_rate = 0.3};
   Program net("bert_tiny");
-  const Value text = net.data("text", {kBatch, kSize.length}, u8);
-  const Value draw = net.data("draw", {kBatch, kSize.length}, i64);
+  const Value text = net.data("text", {kBatch, kConfig.length}, u8);
+  const Value draw = net.data("draw", {kBatch, kConfig.length}, i64);
   const Value masked = less(draw, scalar_like(draw, 30));
-  minimize(record_bert_tiny(net, text, masked, kSize), AdamW{.lr = 0.001});
+  minimize(record_bert_tiny(net, text, masked, kConfig), AdamW{.lr = 0.001});
   expect_losses("bert_tiny", net, {"m", "v"}, [&](uint64_t step) {
-    Tensor bytes = integers<uint8_t>(500 + step, u8, {kSamples, kSize.length}, 8);
+    Tensor bytes = integers<uint8_t>(500 + step, u8, {kSamples, kConfig.length}, 8);
     for (uint8_t& byte : bytes.as<uint8_t>()) byte += 'a';
     return Columns{{"text", bytes},
-                   {"draw", integers<int64_t>(600 + step, i64, {kSamples, kSize.length}, 100)}};
+                   {"draw", integers<int64_t>(600 + step, i64, {kSamples, kConfig.length}, 100)}};
   });
 }
 

@@ -457,7 +457,8 @@ TEST_F(GpuRanks, ComputeAllSizesAsWhoPreparesThemFirst) {
             wide_program(), cuda(world.rank),
             {.batch = 32, .threads = 1, .cache_dir = cache, .distributed = {.world = world}});
         const auto run = [&](int64_t n) {
-          Batch batch{.size = n, .columns = {{"x", Tensor(f32, {n, 64})}}, .whole = 2 * n};
+          Batch batch{
+              .size = n, .columns = {{"x", Tensor(f32, {n, 64})}}, .global_batch_size = 2 * n};
           exe.run(batch).wait();
           return exe.snapshot().tuning_record.size();
         };

@@ -39,7 +39,7 @@ Batch unit_values(int64_t samples, int64_t first = 0) {
                       {"k", Tensor(f32, {samples, kHeads, kKeys, 2})},
                       {"v", v}},
           .first = first,
-          .whole = first + samples};
+          .global_batch_size = first + samples};
 }
 
 std::vector<float> values(const Tensor& t) { return {t.as<float>().begin(), t.as<float>().end()}; }

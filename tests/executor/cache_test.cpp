@@ -89,19 +89,19 @@ void expect_same_logits(const Program& whole, const Program& decoder, int64_t le
 }
 
 TEST(Cache, LetsATransformerDecodeBytes) {
-  const CharGptSize size{.layers = 2, .heads = 2, .width = 16, .length = 12};
+  const CharGptConfig config{.layers = 2, .heads = 2, .width = 16, .length = 12};
   Program whole("whole"), decoder("decoder");
-  record_char_gpt(whole, size);
-  record_char_gpt_decoder(decoder, size);
-  expect_same_logits(whole, decoder, size.length, true);
+  record_char_gpt(whole, config);
+  record_char_gpt_decoder(decoder, config);
+  expect_same_logits(whole, decoder, config.length, true);
 }
 
 TEST(Cache, LetsAnLstmDecodeBytes) {
-  const LstmTextSize size{.layers = 2, .width = 16, .length = 12};
+  const LstmTextConfig config{.layers = 2, .width = 16, .length = 12};
   Program whole("whole"), decoder("decoder");
-  record_lstm_text(whole, size);
-  record_lstm_text_decoder(decoder, size);
-  expect_same_logits(whole, decoder, size.length, false);
+  record_lstm_text(whole, config);
+  record_lstm_text_decoder(decoder, config);
+  expect_same_logits(whole, decoder, config.length, false);
 }
 
 TEST(Cache, IsForOnePositionOfSelfAttention) {

@@ -20,7 +20,7 @@ std::string profiled_rank(const World& world) {
                 .profile = ProfileOptions{.warm_up = 2}});
   Batch batch = digit_batch(4);
   batch.first = 4 * world.rank;
-  batch.whole = 8;
+  batch.global_batch_size = 8;
   for (int i = 0; i < 3; ++i) exe.run(batch);
   const Profile profile = exe.profile();
   const ProfiledStep& step = profile.steps.at(0);

@@ -30,7 +30,7 @@ Batch shard_of(const World& world, int64_t first) {
   label.as<int64_t>()[0] = first;
   Batch batch{kSamples, {{"x", x}, {"label", label}}, 0};
   batch.first = world.rank * kSamples;
-  batch.whole = world.size * kSamples;
+  batch.global_batch_size = world.size * kSamples;
   return batch;
 }
 

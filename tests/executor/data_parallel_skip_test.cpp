@@ -19,7 +19,7 @@ constexpr int64_t kSamples = 8;  // samples per rank
 Batch shard_of(const World& world, bool overflows) {
   Batch batch = stateful_batch(kSamples, overflows);
   batch.first = world.rank * kSamples;
-  batch.whole = world.size * kSamples;
+  batch.global_batch_size = world.size * kSamples;
   return batch;
 }
 

@@ -232,14 +232,14 @@ TEST(DataParallel, ABatchSaysWhichPartItIs) {
   const std::vector<std::string> said =
       Ranks(2, [](const World& world) {
         Batch batch = shard_of_batch(world);
-        batch.whole = 0;
+        batch.global_batch_size = 0;
         const Program net = parallel_program();
         Executor(net, cpu(), {.batch = 6, .distributed = {.world = world}}).run(batch);
         return std::string();
       }).results();
   EXPECT_EQ(said[0],
             "UserError: run() got a batch of 6 samples without the size of the global batch: set "
-            "Batch::first and Batch::whole, as a Reader with rank and world does");
+            "Batch::first and Batch::global_batch_size, as a Reader with rank and world does");
 }
 
 /// Returns the error of rank 0 if rank 1 calls `late` before the fourth of six steps; "" if there

@@ -121,8 +121,8 @@ class Steps {
             cpu_device({.threads = 1, .cache_dir = options_.cache_dir, .communicator = others}),
             how(options_)),
         step_(prepared()),
-        batch_(trial_batch(net, kSamples)) {
-    batch_.whole = options_.distributed.world.size * kSamples;
+        batch_(synthetic_batch(net, kSamples)) {
+    batch_.global_batch_size = options_.distributed.world.size * kSamples;
   }
 
   void run() { session_.run(step_, batch_); }

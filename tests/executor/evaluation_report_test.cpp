@@ -121,9 +121,10 @@ class Damaged : public SampleSource {
  public:
   int64_t samples() const override { return good_->samples(); }
   const std::vector<Column>& columns() const override { return good_->columns(); }
-  void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed& seed,
+            std::span<std::byte* const> to) const override {
     if (sample == 3) throw UserError("damaged");
-    good_->read(sample, draw, to);
+    good_->read(sample, seed, to);
   }
   std::string name() const override { return "damaged"; }
 
@@ -149,7 +150,7 @@ TEST(EvaluationReport, LeavesOutBadRecords) {
   Program net = classifier(), same = classifier();
   EvaluationReport report(net, {.worst = 7}), good(same);
   Trainer trainer(net, cpu());
-  Reader reader(std::make_shared<Damaged>(), {.batch = 2, .bad_records = BadRecords::leave_out});
+  Reader reader(std::make_shared<Damaged>(), {.batch = 2, .bad_records = BadRecords::drop});
   EXPECT_EQ(trainer.evaluate(reader, report.observer(reader)),
             evaluated(same, good, samples().select(std::vector<int64_t>{0, 1, 2, 4, 5, 6})));
   EXPECT_EQ(report.confusion(), good.confusion());
@@ -160,7 +161,7 @@ TEST(EvaluationReport, LeavesOutBadRecords) {
   }
   EXPECT_EQ(rows, (std::set<int64_t>{0, 1, 2, 4, 5, 6}));
   expect_user_error([&] { trainer.fit(reader, {}); },
-                    "BadRecords::leave_out changes the sizes of the batches: train with skip");
+                    "BadRecords::drop changes the sizes of the batches: train with skip");
 }
 
 TEST(EvaluationReport, LeavesOutIgnoredLabels) {

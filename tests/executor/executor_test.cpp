@@ -120,7 +120,7 @@ TEST(Executor, PredictGivesWhatTheFeedsDetermine) {
   batch.columns.pop_back();
   const OutputViews out = exe.predict(batch);
   EXPECT_EQ(out["total"].item(), 16);
-  EXPECT_FALSE(out.has("distance"));
+  EXPECT_FALSE(out.contains("distance"));
   expect_user_error([&] { exe.prepare({.predict = {2}, .predict_feeds = {"X"}}); },
                     "the program has no feed 'X' (did you mean 'x'?)");
 }
@@ -150,7 +150,7 @@ TEST(Executor, PredictGivesAllThatTheFeedsDetermineWhateverWasPrepared) {
     set_weights(exe);
     const OutputViews out = exe.predict(forward_batch());
     EXPECT_EQ(out["total"].item(), 16);
-    EXPECT_EQ(out.has("distance"), !strict);
+    EXPECT_EQ(out.contains("distance"), !strict);
   }
 }
 

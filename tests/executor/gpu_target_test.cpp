@@ -246,7 +246,8 @@ TEST(GpuTarget, PlansForWhatKernelsOfConvolutionsTurn) {
   constexpr int64_t kMiB = 1 << 20;
   constexpr int64_t kImages = 8 * 16 * 14 * 14, kFilters = 32 * 16 * 3 * 3,
                     kMaps = 8 * 32 * 12 * 12;
-  const auto workspace = [](const Convolved& made, int which, const GpuLibraries& libraries = {}) {
+  const auto workspace = [](const Convolved& made, int which,
+                            const GpuLibraryOptions& libraries = {}) {
     return made.candidates(which, GpuTarget(kGpu, libraries)).at(0).workspace -
            planned_workspace(0);
   };
@@ -328,7 +329,7 @@ TEST(GpuTarget, LeavesSmallProductsToGeneratedCode) {
 TEST(GpuTarget, OffersNoRejectedKernel) {
   const MatmulChain product({64, 32}, {32, 16});
   for (const bool tf32 : {false, true}) {
-    const GpuLibraries libraries{.tf32 = tf32};
+    const GpuLibraryOptions libraries{.tf32 = tf32};
     const auto refusal = [&](const GpuTask& task) {
       const bool same = (std::get<FluidGpuMatmul>(task).tf32 != 0) == tf32;
       return same ? std::optional<std::string>("no engine") : std::nullopt;

@@ -22,7 +22,7 @@ TEST(GpuTrialBuffers, WhatIsNeededLiesElsewhere) {
                                       {.memory = at(0x1400, 0x100)},
                                       {.memory = at(0x1100, 0x80)},
                                       {.memory = at(0xA000, 500), .preserve = true}};
-  relocate_preserved(buffers, at(0x1080, 0x1000));
+  move_preserved_buffers(buffers, at(0x1080, 0x1000));
   EXPECT_EQ(begin_of(buffers[0]), 0x1200U) << "between the others, from a multiple of 256 on";
   EXPECT_EQ(begin_of(buffers[1]), 0x1400U);
   EXPECT_EQ(begin_of(buffers[2]), 0x1100U);
@@ -35,13 +35,13 @@ TEST(GpuTrialBuffers, WhatHasNoRoomStaysAndIsNeeded) {
   std::vector<TrialBuffer> buffers = {{.memory = at(0x9000, 500), .preserve = true},
                                       {.memory = at(0x1100, 0x100)},
                                       {.memory = at(0xA000, 200), .preserve = true}};
-  relocate_preserved(buffers, at(0x1000, 0x200 + 499));
+  move_preserved_buffers(buffers, at(0x1000, 0x200 + 499));
   EXPECT_EQ(begin_of(buffers[0]), 0x9000U);
   EXPECT_TRUE(buffers[0].preserve);
   EXPECT_EQ(begin_of(buffers[2]), 0x1000U);
   EXPECT_FALSE(buffers[2].preserve);
   std::vector<TrialBuffer> all = {{.memory = at(0x9000, 500), .preserve = true}};
-  relocate_preserved(all, {});
+  move_preserved_buffers(all, {});
   EXPECT_TRUE(all.front().preserve);
 }
 

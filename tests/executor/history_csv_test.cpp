@@ -32,7 +32,7 @@ Reader samples() {
 }
 
 Table table_in(const std::string& path) {
-  const std::string text = read_maybe_gz(path);
+  const std::string text = read_gz_or_plain(path);
   CsvParser parser(text, path);
   Table table;
   while (parser.next()) table.emplace_back(parser.fields().begin(), parser.fields().end());

@@ -53,9 +53,9 @@ TEST(IdleThreads, AreMoreThanTheProcessorsWhereAPoolHasThemAll) {
 /// state changes, at most `most`.
 double seconds_to_change(CpuContention& contention, double& now, double& preemptions, double rate,
                          double most) {
-  const bool state = contention.present();
+  const bool state = contention.is_contended();
   const double begin = now;
-  while (now - begin < most && contention.present() == state) {
+  while (now - begin < most && contention.is_contended() == state) {
     now += 0.2;
     preemptions += 0.2 * rate;
     contention.update(static_cast<int64_t>(now * 1e9 + 1), static_cast<int64_t>(preemptions));
@@ -67,13 +67,13 @@ TEST(CpuContention, BeginsWithManyPreemptionsAndEndsWithFew) {
   CpuContention contention;
   double now = 100, preemptions = 5000;
   EXPECT_NEAR(seconds_to_change(contention, now, preemptions, 50, 10), 10, 0.3);
-  EXPECT_FALSE(contention.present());
+  EXPECT_FALSE(contention.is_contended());
   EXPECT_NEAR(seconds_to_change(contention, now, preemptions, 400, 10), 0.4, 0.3);
-  EXPECT_TRUE(contention.present());
+  EXPECT_TRUE(contention.is_contended());
   EXPECT_NEAR(seconds_to_change(contention, now, preemptions, 400, 10), 10, 0.3);
-  EXPECT_TRUE(contention.present());
+  EXPECT_TRUE(contention.is_contended());
   EXPECT_NEAR(seconds_to_change(contention, now, preemptions, 50, 10), 2, 0.3);
-  EXPECT_FALSE(contention.present());
+  EXPECT_FALSE(contention.is_contended());
   // Contention that comes back is expected to come back again.
   EXPECT_NEAR(seconds_to_change(contention, now, preemptions, 400, 10), 0.4, 0.3);
   EXPECT_NEAR(seconds_to_change(contention, now, preemptions, 50, 10), 4, 0.3);
@@ -85,7 +85,7 @@ TEST(CpuContention, IgnoresAShortBurst) {
   seconds_to_change(contention, now, preemptions, 50, 1);
   seconds_to_change(contention, now, preemptions, 1000, 0.2);
   seconds_to_change(contention, now, preemptions, 50, 1);
-  EXPECT_FALSE(contention.present());
+  EXPECT_FALSE(contention.is_contended());
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ Program regression(const MinimizeOptions& options = {}) {
   const Value loss = mean(square(matmul(x, w) + b - y));
   net.output("loss", loss);
   minimize(loss, SGD{.lr = 0.25}, options);
-  keep_gradient(net, "w");
+  retain_gradient(net, "w");
   return net;
 }
 
@@ -56,8 +56,8 @@ TEST(KeptValues, AreTheGradientsOfTheWholeBatch) {
 
 TEST(KeptValues, NeedAParameterThatTrains) {
   Program net = regression();
-  expect_user_error([&] { keep_gradient(net, "v"); }, "no parameter 'v'");
-  expect_user_error([&] { keep_gradient(net, "b"); }, "parameter 'b' is frozen or sparse");
+  expect_user_error([&] { retain_gradient(net, "v"); }, "no parameter 'v'");
+  expect_user_error([&] { retain_gradient(net, "b"); }, "parameter 'b' is frozen or sparse");
   ExecutorOptions sharded{.batch = 4};
   sharded.distributed.zero = 1;
   sharded.distributed.force_collectives = true;

@@ -187,7 +187,7 @@ TEST(Length, PreparedStepsCompileNothingWhenTheyRun) {
 TEST(Length, TheConstructorPreparesAStep) {
   const Program net = gpt(kLength);
   Executor exe(net, cpu(), {.batch = 2, .length = 4, .strict_shapes = true});
-  EXPECT_TRUE(exe.run(batch_of(net, 4, 1, 2)).has("loss"));
+  EXPECT_TRUE(exe.run(batch_of(net, 4, 1, 2)).contains("loss"));
   EXPECT_NE(exe.text(Mode::train, 2, 4).find("u8[?, 4]"), std::string::npos);
   expect_user_error([&] { Executor(net, cpu(), {.batch = 2}); },
                     "a step of length 0: the program has the dimension kLength");
@@ -300,7 +300,7 @@ TEST(Length, IsPreparedForProgramsThatHaveIt) {
 TEST(Length, LongerTextsThanTheTableOfPositionsAreRejected) {
   const Program net = gpt(kLength);
   Executor exe(net, cpu());
-  EXPECT_TRUE(exe.run(batch_of(net, 12, 1)).has("loss"));
+  EXPECT_TRUE(exe.run(batch_of(net, 12, 1)).contains("loss"));
   expect_user_error([&] { exe.run(batch_of(net, 13, 1)); },
                     "embedding: index 12 is out of range [0, 12); the step was not applied");
 }
@@ -331,7 +331,7 @@ Batch shard_of(const Program& net, const World& world, int64_t length) {
   }
   shard.size = size;
   shard.first = world.rank * size;
-  shard.whole = 4;
+  shard.global_batch_size = 4;
   return shard;
 }
 

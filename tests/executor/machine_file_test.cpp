@@ -62,7 +62,7 @@ TEST(PeakLoops, RunOnThisCpu) {
 TEST_F(MachineFile, KeepsOneMeasurement) {
   const TargetDescription cpu = machine_description(1, dir_.path());
   EXPECT_TRUE(cpu.measured);
-  EXPECT_TRUE(cpu.has_isa_of(describe_host(1)));
+  EXPECT_TRUE(cpu.has_same_isa(describe_host(1)));
   EXPECT_EQ(cpu.threads, 1);
   for (const auto& rates : {cpu.gops, cpu.gbs}) {
     for (const auto& [name, rate] : rates) {
@@ -129,11 +129,11 @@ TEST(CpuRecord, DecidesInTheNextRun) {
   const std::map<std::string, std::string> record = {{kCpuRecord, cpu_record(cpu)}};
   const Program net(testing::conv_net());
   Executor first(net, fluid::cpu(), {.batch = 8, .threads = 2, .tuning_record = record});
-  EXPECT_EQ(first.limits().bytes, 8e9);
+  EXPECT_EQ(first.peak_rates().bytes_per_second, 8e9);
   const auto kept = first.snapshot().tuning_record;
   EXPECT_EQ(kept, record);
   Executor next(net, fluid::cpu(), {.batch = 8, .threads = 1, .tuning_record = kept});
-  EXPECT_EQ(next.limits().bytes, 5e9);
+  EXPECT_EQ(next.peak_rates().bytes_per_second, 5e9);
   EXPECT_EQ(next.snapshot().tuning_record, record);
 }
 

@@ -24,15 +24,15 @@ TEST(Variables, HaveOneAddressEach) {
   Variables variables;
   variables.add("w", Type{f32, {3}, {}}, std::nullopt);
   variables.add("w.m", Type{f64, {17}, {}}, VariableKind::optimizer);
-  EXPECT_FALSE(variables.named("w").is_recorded());
+  EXPECT_FALSE(variables.at("w").is_recorded());
   variables.add("w", Type{f32, {3}, {}}, VariableKind::recorded);
   variables.add("w", Type{f32, {3}, {}}, std::nullopt);
   ASSERT_EQ(variables.all().size(), 2u);
-  EXPECT_EQ(variables.named("w.m").offset, 64);
+  EXPECT_EQ(variables.at("w.m").offset, 64);
   EXPECT_EQ(variables.bytes(), 64 + 192);
-  EXPECT_TRUE(variables.named("w").is_recorded());
+  EXPECT_TRUE(variables.at("w").is_recorded());
   EXPECT_THROW(variables.add("w", Type{f64, {3}, {}}, std::nullopt), InternalError);
-  expect_user_error([&] { variables.named("w.n"); }, "no variable 'w.n' (did you mean 'w.m'?)");
+  expect_user_error([&] { variables.at("w.n"); }, "no variable 'w.n' (did you mean 'w.m'?)");
 }
 
 /// Two values: [0, 64) lives at ops 0 to 1, [64, 128) at ops 1 to 2.

@@ -189,7 +189,7 @@ std::vector<std::string> told(const Program& net, ExecutorOptions options,
     for (int rank = 0; rank < world.size; ++rank) {
       if (of[static_cast<size_t>(rank)] == 0) continue;
       if (rank < world.rank) batch.first += kSamples;
-      batch.whole += kSamples;
+      batch.global_batch_size += kSamples;
     }
     if (of[static_cast<size_t>(world.rank)] == 0) batch.size = 0;
     if (batch.size == 0) batch.columns[0].second = Tensor(f32, {0, kWidth});

@@ -119,7 +119,7 @@ class ParallelStep {
   void run() {
     session_.run(step_, {.size = kSamples,
                          .columns = {{"x", Tensor(f32, {kSamples, kUnits})}},
-                         .whole = 2 * kSamples});
+                         .global_batch_size = 2 * kSamples});
   }
   /// The variables' first elements.
   std::vector<float> firsts() {

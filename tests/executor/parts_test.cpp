@@ -82,8 +82,10 @@ Batch batch_of(int64_t first, int64_t count) {
     }
     label.as<int64_t>()[static_cast<size_t>(i)] = (first + i) % 3;
   }
-  return {
-      .size = count, .columns = {{"x", x}, {"label", label}}, .first = first, .whole = kSamples};
+  return {.size = count,
+          .columns = {{"x", x}, {"label", label}},
+          .first = first,
+          .global_batch_size = kSamples};
 }
 
 /// A tenth of the gradient, then the outputs, of a first step.

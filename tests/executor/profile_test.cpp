@@ -147,17 +147,20 @@ TEST(Profile, RejectsToRecordNothing) {
 TEST(Profile, LimitsAreThoseOfAMachine) {
   const Program net = digits();
   const Executor one(net, cpu(), {.threads = 1}), two(net, cpu(), {.threads = 2});
-  const Limits limits = one.limits();
-  EXPECT_GT(limits.bytes, 1e8);
-  EXPECT_LT(limits.bytes, 1e12);
-  EXPECT_GE(limits.flops_bf16, limits.flops_f32);
-  EXPECT_EQ(2 * limits.flops_f64, limits.flops_f32);
-  EXPECT_GE(two.limits().flops_f32, limits.flops_f32);
+  const PeakRates rates = one.peak_rates();
+  EXPECT_GT(rates.bytes_per_second, 1e8);
+  EXPECT_LT(rates.bytes_per_second, 1e12);
+  EXPECT_GE(rates.flops_bf16, rates.flops_f32);
+  EXPECT_EQ(2 * rates.flops_f64, rates.flops_f32);
+  EXPECT_GE(two.peak_rates().flops_f32, rates.flops_f32);
 }
 
 constexpr int64_t kMs = 1'000'000;
-constexpr Limits kLimits = {
-    .flops_f64 = 1e11, .flops_f32 = 2e11, .flops_f16 = 2e11, .flops_bf16 = 4e11, .bytes = 1e10};
+constexpr PeakRates kPeakRates = {.flops_f64 = 1e11,
+                                  .flops_f32 = 2e11,
+                                  .flops_f16 = 2e11,
+                                  .flops_bf16 = 4e11,
+                                  .bytes_per_second = 1e10};
 
 /// A profile of two steps, the faster of which takes 10 ms, and a concurrent collective of 6 MB.
 Profile made_up_profile() {
@@ -200,7 +203,7 @@ Profile made_up_profile() {
 }
 
 TEST(Profile, TableAddsUpToTheStep) {
-  const std::string table = made_up_profile().table(kLimits);
+  const std::string table = made_up_profile().table(kPeakRates);
   const std::string head =
       "profile of net on 2 threads; at most 200 GFLOP/s in f32, 400 in bf16, and 10.0 GB/s of "
       "memory\n\n"
@@ -231,8 +234,9 @@ TEST(Profile, TableAddsUpToTheStep) {
 TEST(Profile, OfAGpuSaysSo) {
   Profile profile = made_up_profile();
   profile.threads = 0;
-  EXPECT_TRUE(profile.table(kLimits).starts_with("profile of net on a GPU; at most 200 GFLOP/s"));
-  EXPECT_NE(profile.trace(kLimits).find("steps, on a GPU"), std::string::npos);
+  EXPECT_TRUE(
+      profile.table(kPeakRates).starts_with("profile of net on a GPU; at most 200 GFLOP/s"));
+  EXPECT_NE(profile.trace(kPeakRates).find("steps, on a GPU"), std::string::npos);
 }
 
 TEST(Profile, ATraceWithoutLimitsHasNone) {
@@ -243,7 +247,7 @@ TEST(Profile, ATraceWithoutLimitsHasNone) {
 }
 
 TEST(Profile, TraceIsOneOfChromes) {
-  const auto trace = testing::checked_trace(made_up_profile().trace(kLimits));
+  const auto trace = testing::checked_trace(made_up_profile().trace(kPeakRates));
   EXPECT_EQ(trace.at("otherData").at("at most, GB/s of memory"), 10);
   std::vector<std::string> names;
   for (const auto& event : trace.at("traceEvents")) {

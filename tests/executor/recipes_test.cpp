@@ -263,7 +263,7 @@ TEST(Recipes, ComputeTheOutputsOfTheirLoss) {
   const Feeds noise = {{"noise", golden_tensor(200, {kBatchSize, kLatent})}};
   const OutputViews outputs = exe.run("generator", noise);  // needs no image
   EXPECT_EQ(outputs.size(), 2U);
-  EXPECT_TRUE(outputs.has("image"));
+  EXPECT_TRUE(outputs.contains("image"));
   expect_user_error([&] { (void)outputs["discriminator_loss"]; },
                     "output 'discriminator_loss' is not computed by a step of recipe 'generator'");
   expect_user_error([&] { exe.run("discriminator", noise); }, "'image'");
@@ -311,8 +311,8 @@ TEST(Recipes, KnowTheirLossesWithoutPenalties) {
   EXPECT_EQ(cycle.recipes()[1].loss, "second");
   Executor exe(net, cpu());
   const OutputViews outputs = exe.run("b", {{"x", golden_tensor(1, {4, 3})}});
-  EXPECT_TRUE(outputs.has("second"));
-  EXPECT_FALSE(outputs.has("first"));
+  EXPECT_TRUE(outputs.contains("second"));
+  EXPECT_FALSE(outputs.contains("first"));
 }
 
 TEST(Recipes, RejectWhatNamesNone) {

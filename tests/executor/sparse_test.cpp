@@ -270,8 +270,10 @@ TEST(Sparse, MicroBatchesGiveTheTableOfDenseGradients) {
 Batch share(const Data& whole, const World& world, int64_t samples) {
   const int64_t least = samples / world.size, more = samples % world.size;
   const int64_t first = world.rank * least + std::min<int64_t>(world.rank, more);
-  Batch batch{
-      .size = least + (world.rank < more ? 1 : 0), .columns = {}, .first = first, .whole = samples};
+  Batch batch{.size = least + (world.rank < more ? 1 : 0),
+              .columns = {},
+              .first = first,
+              .global_batch_size = samples};
   const auto add = [&](const std::string& name, const Tensor& all) {
     std::vector<int64_t> shape = all.shape();
     const int64_t bytes = all.bytes() / shape[0];

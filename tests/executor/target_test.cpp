@@ -20,7 +20,7 @@ TEST(TargetDescription, IsTheSameAfterItsJson) {
   EXPECT_EQ(to_json(read), to_json(host));
   EXPECT_EQ(read.threads, 3);
   EXPECT_GE(read.vector_bits, 128);
-  EXPECT_TRUE(read.has_isa_of(host));
+  EXPECT_TRUE(read.has_same_isa(host));
 }
 
 TEST(TargetDescription, RatesAreThoseOfItsThreads) {

@@ -86,7 +86,7 @@ Program line() {
 }
 
 ReadEvents events_of(TensorBoard& board, Program& net, const std::string& directory) {
-  board.keep_gradients(net);
+  board.retain_gradients(net);
   Trainer trainer(net, cpu());
   Reader data(Dataset{{{"x", Tensor(f32, {4, 1})}}}, {.batch = 1});
   FitOptions options{.on_epoch = [](const EpochEvent&) {}, .notice = nullptr};

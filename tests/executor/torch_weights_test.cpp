@@ -116,7 +116,7 @@ TEST(TorchWeights, ThatFitInPartAreReported) {
                                       "gru.layer0.w", "ln.bias", "ln.scale"}));
   EXPECT_EQ(report.unused.size(), 2U + 4U);
   ASSERT_EQ(report.mismatched.size(), 2U);
-  EXPECT_EQ(report.mismatched[0].source, "fc.bias");
+  EXPECT_EQ(report.mismatched[0].file_name, "fc.bias");
   EXPECT_TRUE(states(report.text(),
                      "6 missing: 'ln.scale' 2 of another shape 'fc.bias' f32[5] 'fc.b' f32[3] 6 "
                      "unused: 'ln.weight'"))

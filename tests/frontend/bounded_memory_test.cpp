@@ -45,12 +45,12 @@ std::string contents_of(const SampleSource& source) {
     for (const std::string& name : source.classes(column.name)) all += " " + name;
     all += "\n";
   }
-  all += source.table() != nullptr ? source.table()->text() : "no table";
+  all += source.table() != nullptr ? source.table()->to_json() : "no table";
   for (const std::string& error : source.skipped().errors) all += "\n" + error;
   std::vector<Tensor> values = sample_buffers(source.columns(), 1);
   for (int64_t i = 0; i < source.samples(); ++i) {
     source.read(i, {}, rows_at(values, 0));
-    all += "\n" + std::to_string(source.row(i)) + " " + source.location(i) + ": ";
+    all += "\n" + std::to_string(source.source_index(i)) + " " + source.location(i) + ": ";
     for (const Tensor& value : values) {
       all.append(static_cast<const char*>(value.data()), static_cast<size_t>(value.bytes()));
     }
@@ -64,7 +64,7 @@ class BoundedMemory : public ::testing::Test {
   void expect_same(const std::string& spec, const std::string& split = "train") const {
     SCOPED_TRACE(spec);
     const std::string with = spec + (spec.find('?') == std::string::npos ? "?" : "&") + "memory=";
-    const OpenOptions options = {.bad_records = BadRecords::leave_out};
+    const OpenOptions options = {.bad_records = BadRecords::drop};
     const SampleSourcePtr disk = open_data(with + "0", split, options).source;
     EXPECT_EQ(disk->in_memory(), nullptr);
     EXPECT_LT(disk->resident_bytes(), 8192) << "no more than the indices of selected samples";

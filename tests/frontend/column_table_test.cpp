@@ -132,7 +132,7 @@ TEST_F(ColumnTables, FilesOfParametersKeepIt) {
   const ColumnTablePtr table = trained();
   const Tensor w(f32, {2});
   write_safetensors(dir_.file("w.safetensors"), {{"w", w}},
-                    {{kColumnTableMetadata, table->text()}});
+                    {{kColumnTableMetadata, table->to_json()}});
   write_safetensors(dir_.file("bare.safetensors"), {{"w", w}});
   const ColumnTablePtr kept = table_of_parameters(dir_.file("w.safetensors"));
   ASSERT_NE(kept, nullptr);
@@ -148,18 +148,18 @@ TEST_F(ColumnTables, FilesOfParametersKeepIt) {
 }
 
 TEST_F(ColumnTables, TextsOfOtherVersionsAreChecked) {
-  EXPECT_EQ(ColumnTable::parse(trained()->text(), "t"), *trained());
-  const ColumnTable old = ColumnTable::parse(
+  EXPECT_EQ(ColumnTable::from_json(trained()->to_json(), "t"), *trained());
+  const ColumnTable old = ColumnTable::from_json(
       R"({"moments": {"a": {"mean": 1, "std": 2}}, "classes": {"c": ["x"]}})", "t");
   EXPECT_EQ(old.moments.at("a").std, 2) << "a file of the option table of an older Fluid";
   EXPECT_TRUE(old.columns.empty());
   for (const char* text :
        {R"({"version": 2})", R"({"version": 2, "moments": {}, "classes": {}})"}) {
-    expect_user_error([&] { ColumnTable::parse(text, "t"); },
+    expect_user_error([&] { ColumnTable::from_json(text, "t"); },
                       "'t' holds a table of columns of version 2, which a newer Fluid wrote");
   }
   for (const char* text : {"", "[]", R"({"moments": {}, "classes": {}, "feeds": 3})"}) {
-    expect_user_error([&] { ColumnTable::parse(text, "t"); },
+    expect_user_error([&] { ColumnTable::from_json(text, "t"); },
                       "'t' is not a table of columns that Fluid wrote");
   }
 }

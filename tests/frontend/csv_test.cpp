@@ -209,7 +209,7 @@ TEST_F(Csv, NormalizesByTheTrainingRows) {
   const Dataset all = read(text, "?label=y");
   for (int64_t i = 0; i < held_out.samples(); ++i) {
     EXPECT_NEAR(held_out.find("x")->at(2 * i),
-                (all.find("x")->at(2 * held_out.row(i)) - mean) / std::sqrt(square), 1e-6);
+                (all.find("x")->at(2 * held_out.source_index(i)) - mean) / std::sqrt(square), 1e-6);
   }
 }
 

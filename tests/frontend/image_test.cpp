@@ -22,7 +22,7 @@ SampleSourcePtr images(const Image& image, int64_t n = 1, int64_t classes = 3) {
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < n; ++i) {
     const auto bytes = image.pixels.size();
-    image.to_planes(pixels.as<uint8_t>().subspan(static_cast<size_t>(i) * bytes, bytes));
+    image.copy_to_chw(pixels.as<uint8_t>().subspan(static_cast<size_t>(i) * bytes, bytes));
     labels.push_back(i % classes);
   }
   Dataset data;
@@ -249,8 +249,8 @@ TEST(Images, CutmixPastesByTheWeightOfTheLabels) {
   Image black(20, 30, 3), white(20, 30, 3);
   std::ranges::fill(white.pixels, 255);
   Tensor pixels(DType::u8, {2, 3, 20, 30});
-  black.to_planes(pixels.as<uint8_t>().first(1800));
-  white.to_planes(pixels.as<uint8_t>().subspan(1800));
+  black.copy_to_chw(pixels.as<uint8_t>().first(1800));
+  white.copy_to_chw(pixels.as<uint8_t>().subspan(1800));
   Dataset data;
   data.columns = {{"image", pixels},
                   {"label", Tensor::of<int64_t>({2}, std::vector<int64_t>{0, 1})}};

@@ -306,7 +306,7 @@ TEST_P(Length, HasTheTypesOfConstants) {
     Feeds constant(length);
     EXPECT_EQ(y.type().at_length(length), GetParam().record(constant).type()) << length;
     const auto set = any.net.ir().clone();
-    set_length(*set, length);
+    set_sequence_length(*set, length);
     EXPECT_FALSE(ir::has_length(*set));
     EXPECT_EQ(set->main().outputs[0].value.type(), y.type().at_length(length)) << length;
   }

@@ -78,7 +78,7 @@ TEST_F(MnistFiles, DamagedFilesAreRejected) {
   write_plain(path, wrong_sum);
   expect_user_error([&] { read_idx(path, 1); }, "damaged gzip data");
   write_plain(path, "too long");
-  expect_user_error([&] { read_maybe_gz(path, 7); }, "holds more than 7 bytes");
+  expect_user_error([&] { read_gz_or_plain(path, 7); }, "holds more than 7 bytes");
   survives_damage(packed, [&](const std::string& bytes) {
     write_plain(path, bytes);
     read_idx(path, 1);

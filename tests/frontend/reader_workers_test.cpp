@@ -15,21 +15,23 @@
 namespace fluid::reader_workers_test {
 namespace {
 
-/// Sample i is i, and a value that depends on the Draw. Samples in `bad` cannot be read.
+/// Sample i is i, and a value that depends on the AugmentationSeed. Samples in `bad` cannot be
+/// read.
 class Numbers : public SampleSource {
  public:
   explicit Numbers(int64_t n, std::set<int64_t> bad = {}, int delay_us = 0)
       : n_(n), bad_(std::move(bad)), delay_us_(delay_us) {}
   int64_t samples() const override { return n_; }
   const std::vector<Column>& columns() const override { return columns_; }
-  void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const override {
+  void read(int64_t sample, const AugmentationSeed& seed,
+            std::span<std::byte* const> to) const override {
     ++reads_;
     if (bad_.contains(sample)) throw UserError(location(sample) + ": damaged");
     // Later samples are ready first, so that workers overtake each other.
     if (delay_us_ > 0) {
       std::this_thread::sleep_for(std::chrono::microseconds((n_ - sample) % 7 * delay_us_));
     }
-    const int64_t drawn = sample * 1000 + draw.epoch * 100 + static_cast<int64_t>(draw.seed);
+    const int64_t drawn = sample * 1000 + seed.epoch * 100 + static_cast<int64_t>(seed.seed);
     std::memcpy(to[0], &sample, sizeof sample);
     std::memcpy(to[1], &drawn, sizeof drawn);
   }
@@ -74,8 +76,8 @@ TEST(ReaderWorkers, GiveTheSameBatchesInAnyNumber) {
     if (world == 1) {
       EXPECT_EQ(expected.size(), 2u * 2 * 103);
     }
-    EXPECT_EQ(expected[8] % 1000, 5) << "the seed of the draw";
-    EXPECT_EQ(expected.back() % 1000, 105) << "the epoch and the seed of the draw";
+    EXPECT_EQ(expected[8] % 1000, 5) << "the seed";
+    EXPECT_EQ(expected.back() % 1000, 105) << "the epoch and the seed";
   }
 }
 
@@ -119,7 +121,7 @@ TEST(ReaderWorkers, LeaveOutBadRecords) {
   const auto source =
       std::make_shared<Numbers>(20, std::set<int64_t>{3, 4, 10, 11, 12, 13, 14, 19});
   for (const int workers : {1, 4}) {
-    Reader reader(source, {.batch = 5, .workers = workers, .bad_records = BadRecords::leave_out});
+    Reader reader(source, {.batch = 5, .workers = workers, .bad_records = BadRecords::drop});
     for (int epoch = 0; epoch < 2; ++epoch) {
       std::vector<int64_t> ids, sizes;
       for (const Batch& batch : reader) {
@@ -136,8 +138,7 @@ TEST(ReaderWorkers, LeaveOutBadRecords) {
     EXPECT_EQ(reader.skipped().count, 8);
   }
   for (int rank = 0; rank < 2; ++rank) {
-    Reader reader(source,
-                  {.batch = 5, .rank = rank, .world = 2, .bad_records = BadRecords::leave_out});
+    Reader reader(source, {.batch = 5, .rank = rank, .world = 2, .bad_records = BadRecords::drop});
     std::vector<int64_t> ids;
     for (const Batch& batch : reader) {
       EXPECT_EQ(batch.global_size(), 10);

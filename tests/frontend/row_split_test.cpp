@@ -31,7 +31,7 @@ class RowSplit : public ::testing::Test {
     for (int64_t i = 0; i < x.numel(); ++i) {
       rows.push_back(x.at(i));
       EXPECT_EQ(y.at(i), 2 * rows.back());
-      EXPECT_EQ(data.row(i), static_cast<int64_t>(rows.back()));
+      EXPECT_EQ(data.source_index(i), static_cast<int64_t>(rows.back()));
     }
     return rows;
   }
@@ -139,7 +139,7 @@ TEST_F(ColumnSplit, NamesOfTheSplitsSelectRows) {
   EXPECT_EQ(xs_of(spec, "test"), (Rows{2, 6}));
   const DataSource data = open_data(spec, "test");
   EXPECT_EQ(data.source->location(1), dir_.file("t.csv") + ":8");
-  EXPECT_EQ(data.source->row(1), 6);
+  EXPECT_EQ(data.source->source_index(1), 6);
   ASSERT_TRUE(data.split_counts);
   EXPECT_EQ(data.split_counts->train, 2);
   EXPECT_EQ(data.split_counts->validation, 3);
@@ -188,7 +188,7 @@ TEST_F(ColumnSplit, OfOtherKindsToo) {
                             "?memory=" + memory + "&split=fold:1";
     EXPECT_EQ(open_data(npy, "train").source->samples(), 2);
     EXPECT_EQ(open_data(npy, "val").source->columns().size(), 1u);
-    EXPECT_EQ(open_data(npy, "val").source->row(1), 3);
+    EXPECT_EQ(open_data(npy, "val").source->source_index(1), 3);
   }
   const std::string half = "npy:x=" + dir_.file("x.npy") + ",h=" + dir_.file("held.npy");
   EXPECT_EQ(xs_of(half + "?split=h:0.5", "val"), (Rows{6, 8}));

@@ -22,7 +22,7 @@ using Json = nlohmann::json;
 std::unique_ptr<OnnxProgram> recorded(const Json& vector, std::string& recording) {
   try {
     return record_onnx_vector(vector, false, recording);
-  } catch (const onnx::NotMapped&) {
+  } catch (const onnx::Unsupported&) {
     return record_onnx_vector(vector, true, recording);
   }
 }
@@ -53,7 +53,7 @@ NamedTensors interpreted_outputs(OnnxProgram& vector) {
   return outputs;
 }
 
-/// Lists the differences; "" if there are none. Throws NotMapped.
+/// Lists the differences; "" if there are none. Throws Unsupported.
 std::string failure_of(const Json& vector, std::string& recording) {
   std::unique_ptr<OnnxProgram> program;
   try {
@@ -62,7 +62,7 @@ std::string failure_of(const Json& vector, std::string& recording) {
     if (!compiled.empty()) return "compiled: " + compiled;
     if (!is_interpretable(*program)) return "";
     return difference_from_expected(vector, interpreted_outputs(*program));
-  } catch (const onnx::NotMapped&) {
+  } catch (const onnx::Unsupported&) {
     throw;
   } catch (const std::exception& e) {
     return e.what();
@@ -70,7 +70,7 @@ std::string failure_of(const Json& vector, std::string& recording) {
 }
 
 struct Row {
-  int passed = 0, failed = 0, not_mapped = 0;
+  int passed = 0, failed = 0, unsupported = 0;
   std::string reason;  ///< reason of the first vector that is not mapped
 };
 
@@ -82,10 +82,10 @@ struct Table {
   void print() const {
     std::printf("%-28s %7s %7s %11s\n", "ONNX operator", "passed", "failed", "not mapped");
     for (const auto& [op, row] : rows) {
-      std::printf("%-28s %7d %7d %11d  %s\n", op.c_str(), row.passed, row.failed, row.not_mapped,
+      std::printf("%-28s %7d %7d %11d  %s\n", op.c_str(), row.passed, row.failed, row.unsupported,
                   row.reason.c_str());
     }
-    std::printf("%-28s %7d %7d %11d\n", "vectors", total.passed, total.failed, total.not_mapped);
+    std::printf("%-28s %7d %7d %11d\n", "vectors", total.passed, total.failed, total.unsupported);
     std::printf("%d operators with a pass\n", operators());
   }
 
@@ -107,10 +107,10 @@ Table run_vectors(const std::vector<Json>& vectors) {
         (failure.empty() ? table.rows[op].passed : table.rows[op].failed)++;
       }
       (failure.empty() ? table.total.passed : table.total.failed)++;
-    } catch (const onnx::NotMapped& e) {
+    } catch (const onnx::Unsupported& e) {
       Row& row = table.rows[recording];
-      ++row.not_mapped;
-      ++table.total.not_mapped;
+      ++row.unsupported;
+      ++table.total.unsupported;
       if (row.reason.empty()) row.reason = e.what();
     }
   }
@@ -142,7 +142,7 @@ struct Rejected {
   std::string states;
 };
 
-TEST(Onnx, NamesTheReasonOfNodesThatAreNotMapped) {
+TEST(Onnx, NamesTheReasonOfUnsupportedNodes) {
   Program program("onnx");
   const Value x = program.data("x", {2, 3}, f32), images = program.data("image", {kBatch, 3}, f32);
   const Value n = program.data("n", {3}, i64);
@@ -175,7 +175,7 @@ TEST(Onnx, NamesTheReasonOfNodesThatAreNotMapped) {
     try {
       onnx::record_node(program.ir().main(), node, [&](const Tensor&) { return x; });
       ADD_FAILURE() << node.op << " is mapped";
-    } catch (const onnx::NotMapped& e) {
+    } catch (const onnx::Unsupported& e) {
       EXPECT_TRUE(states(e.what(), facts));
     }
   }
@@ -242,7 +242,7 @@ TEST(Onnx, KeepsTheBatchDimension) {
 }
 
 TEST(Onnx, ListsMappedOperators) {
-  const std::vector<std::string> names = onnx::mapped_operators();
+  const std::vector<std::string> names = onnx::supported_operators();
   EXPECT_GE(names.size(), 140);
   EXPECT_TRUE(std::ranges::binary_search(names, "Attention"));
 }

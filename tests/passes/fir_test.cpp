@@ -81,7 +81,7 @@ Setting setting_of(const std::string& text) {
     if (key == "mode") s.options.mode = mode_named(value);
     if (key == "recipe") s.options.recipe = value;
     if (key == "batch") s.options.batch = std::stoll(value);
-    if (key == "length") s.options.length = std::stoll(value);
+    if (key == "length") s.options.sequence_length = std::stoll(value);
     if (key == "amp") s.options.amp = {.dtype = parse_dtype(value).value()};
     if (key == "slice") s.options.micro_batch = slice_named(value);
     if (key == "world") s.options.world = std::stoll(value);

@@ -56,7 +56,7 @@ TEST(PassManager, CatchesAPassThatBreaksTheProgram) {
   const Pass broken = {.name = "broken",
                        .doc = "Gives a result another type.",
                        .needs = {},
-                       .gives = {},
+                       .provides = {},
                        .run = [](ir::Program& p, const Options&, const Target&) {
                          p.main().ops.back()->results[0].type.dtype = DType::f64;
                          return true;
@@ -71,7 +71,7 @@ TEST(PassManager, VerifiesAfterTheLastPassWhereNotAfterEach) {
     p.main().ops.back()->results[0].type.dtype = dtype;
     return true;
   };
-  Pass breaks = {.name = "breaks", .doc = "", .needs = {}, .gives = {}, .run = nullptr};
+  Pass breaks = {.name = "breaks", .doc = "", .needs = {}, .provides = {}, .run = nullptr};
   Pass mends = breaks;
   breaks.run = [](ir::Program& p, const Options&, const Target&) { return retype(p, f64); };
   mends.run = [](ir::Program& p, const Options&, const Target&) { return retype(p, f32); };

@@ -20,7 +20,7 @@
 namespace fluid::testing {
 namespace {
 
-constexpr int64_t kGroups = 5;  // launched teams; fewer than blocks, so that a team runs several
+constexpr int64_t kGroups = 5;  // launched thread groups, fewer than blocks: a group runs several
 
 class Runner {
  public:

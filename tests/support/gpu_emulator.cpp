@@ -44,9 +44,10 @@ GpuEmulator::~GpuEmulator() = default;
 void GpuEmulator::run(std::span<const kir::Kernel> passes, std::span<void* const> buffers,
                       int64_t batch, int64_t groups, bool backwards) {
   for (const kir::Kernel& pass : passes) {
-    const int64_t threads = threads_per_block(pass.team), teams = threads / pass.team;
+    const int64_t threads = threads_per_block(pass.thread_group_size),
+                  thread_groups = threads / pass.thread_group_size;
     const int64_t blocks = kir::evaluate(pass.blocks, batch);
-    const int64_t launched = std::min((blocks + teams - 1) / teams, groups);
+    const int64_t launched = std::min((blocks + thread_groups - 1) / thread_groups, groups);
     std::vector<uint64_t> arguments;
     for (void* buffer : buffers) arguments.push_back(reinterpret_cast<uint64_t>(buffer));
     arguments.push_back(static_cast<uint64_t>(batch));

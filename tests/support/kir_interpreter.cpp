@@ -183,9 +183,9 @@ class ById {
 };
 
 struct Accumulator {
-  const kir::Acc* decl = nullptr;
+  const kir::Accumulator* decl = nullptr;
   std::vector<Number> values;  // [lane][element]
-  std::vector<int64_t> positions;
+  std::vector<int64_t> argmax_indices;
 };
 
 class Interpreter {
@@ -194,7 +194,7 @@ class Interpreter {
       : kernel_(kernel),
         buffers_(buffers),
         batch_(batch),
-        lanes_(kir::lanes_of(kernel) * kernel.team) {}
+        lanes_(kir::lanes_of(kernel) * kernel.thread_group_size) {}
 
   double operations = 0;  ///< evaluated operations on floats
 
@@ -227,7 +227,7 @@ class Interpreter {
 
   void run(const kir::Let& let) { lets_[let.id] = value(let.value); }
 
-  void run(const kir::Acc& acc) {
+  void run(const kir::Accumulator& acc) {
     int64_t count = acc.per_lane ? lanes_ : 1;
     for (int64_t d : acc.dims) count *= d;
     Number start;
@@ -243,7 +243,7 @@ class Interpreter {
     Accumulator& to = accs_[acc.id];
     to.decl = &acc;
     to.values.assign(n, start);
-    to.positions.assign(n, 0);
+    to.argmax_indices.assign(n, 0);
   }
 
   static int64_t extreme(DType dtype, bool least) {
@@ -270,8 +270,8 @@ class Interpreter {
     return a.f > b.f || (std::isnan(a.f) && !std::isnan(b.f));
   }
 
-  void combine(const Accumulator& acc, Number& value, int64_t& position, Number other,
-               int64_t other_position) {
+  void combine(const Accumulator& acc, Number& value, int64_t& argmax_index, Number other,
+               int64_t other_index) {
     const DType dtype = acc.decl->dtype;
     switch (acc.decl->combine) {
       case Combine::sum:
@@ -284,9 +284,9 @@ class Interpreter {
         return;
       case Combine::argmax: {
         const bool tie = !above(dtype, value, other) && !above(dtype, other, value);
-        if (above(dtype, other, value) || (tie && other_position < position)) {
+        if (above(dtype, other, value) || (tie && other_index < argmax_index)) {
           value = other;
-          position = other_position;
+          argmax_index = other_index;
         }
         return;
       }
@@ -300,16 +300,16 @@ class Interpreter {
 
   void run(const kir::Accumulate& statement) {
     operations += is_float(statement.value.dtype()) ? 1 : 0;
-    Accumulator& acc = accs_.at(statement.acc);
+    Accumulator& acc = accs_.at(statement.accumulator_id);
     const size_t at = place(acc, statement.index, lane_);
-    const int64_t position = statement.position ? value(statement.position).i : 0;
+    const int64_t argmax_index = statement.argmax_index ? value(statement.argmax_index).i : 0;
     const Expr& term = statement.value;
     if (term.op() == ScalarOp::product && acc.decl->combine == Combine::sum) {
       Number& sum = acc.values.at(at);
       sum = fma(term.dtype(), value(term.args()[0]), value(term.args()[1]), sum);
       return;
     }
-    combine(acc, acc.values.at(at), acc.positions.at(at), value(term), position);
+    combine(acc, acc.values.at(at), acc.argmax_indices.at(at), value(term), argmax_index);
   }
 
   void run(const kir::StoreTo& store) {
@@ -342,8 +342,8 @@ class Interpreter {
   Number accumulated(const ExprNode& n, DType dtype, int64_t lane) {
     const Accumulator& acc = accs_.at(n.ivalue);
     const size_t at = place(acc, n.args, lane);
-    const bool position = acc.decl->combine == Combine::argmax && dtype != acc.decl->dtype;
-    return position ? Number{0, acc.positions.at(at)} : acc.values.at(at);
+    const bool argmax_index = acc.decl->combine == Combine::argmax && dtype != acc.decl->dtype;
+    return argmax_index ? Number{0, acc.argmax_indices.at(at)} : acc.values.at(at);
   }
 
   /// Halves combined lane by lane, as the contract of ScalarOp::lanes says.
@@ -351,19 +351,19 @@ class Interpreter {
     Accumulator& acc = accs_.at(n.ivalue);
     if (!acc.decl->per_lane) return accumulated(n, dtype, 0);
     std::vector<Number> values;
-    std::vector<int64_t> positions;
+    std::vector<int64_t> argmax_indices;
     for (int64_t lane = 0; lane < lanes_; ++lane) {
       const size_t at = place(acc, n.args, lane);
       values.push_back(acc.values.at(at));
-      positions.push_back(acc.positions.at(at));
+      argmax_indices.push_back(acc.argmax_indices.at(at));
     }
     for (size_t width = values.size() / 2; width >= 1; width /= 2) {
       for (size_t i = 0; i < width; ++i) {
-        combine(acc, values[i], positions[i], values[i + width], positions[i + width]);
+        combine(acc, values[i], argmax_indices[i], values[i + width], argmax_indices[i + width]);
       }
     }
-    const bool position = acc.decl->combine == Combine::argmax && dtype != acc.decl->dtype;
-    return position ? Number{0, positions[0]} : values[0];
+    const bool argmax_index = acc.decl->combine == Combine::argmax && dtype != acc.decl->dtype;
+    return argmax_index ? Number{0, argmax_indices[0]} : values[0];
   }
 
   Number value(const Expr& e) {

@@ -140,12 +140,12 @@ Kernel finish_kernel() {
   k.block_var = 7;
   const Expr sum = named(ScalarOp::acc, i64, 1), total = named(ScalarOp::acc, i64, 2);
   const Expr x = load(0, i64, Expr::var(7) * at(kElements) + i0());
-  k.body = {kir::Stmt{kir::Acc{1, i64, Combine::sum, {}, true}},
+  k.body = {kir::Stmt{kir::Accumulator{1, i64, Combine::sum, {}, true}},
             loop(Kind::vector, 0, at(0), at(kElements), {kir::Stmt{kir::Accumulate{1, {}, x, {}}}}),
             store(1, Expr::var(7), lanes(sum))};
   const Expr is_last = scalar::compare(ScalarOp::eq, i0(), batch() - at(1));
   Block then = {store(3, at(0), load(1, i64, i0()))};
-  k.finish = {kir::Stmt{kir::Acc{2, i64, Combine::sum, {}, false}},
+  k.finish = {kir::Stmt{kir::Accumulator{2, i64, Combine::sum, {}, false}},
               loop(Kind::serial, 0, at(0), batch(),
                    {kir::Stmt{kir::Accumulate{2, {}, load(1, i64, i0()), {}}},
                     kir::Stmt{kir::If{is_last, std::make_shared<Block>(then)}}}),
@@ -164,7 +164,7 @@ Kernel tile_kernel() {
        output("y", f32, kRows * kElements)},
       {loop(
           Kind::vector, 0, at(0), at(kElements),
-          {kir::Stmt{kir::Acc{1, f32, Combine::max, {kRows}, false}},
+          {kir::Stmt{kir::Accumulator{1, f32, Combine::max, {kRows}, false}},
            loop(Kind::serial, 2, at(0), at(kInner),
                 {loop(Kind::unroll, 1, at(0), at(kRows),
                       {kir::Stmt{kir::Accumulate{1, {row}, product, {}}}})}),
@@ -204,7 +204,7 @@ std::vector<Kernel> reduction_kernels(DType dtype, int64_t n) {
         position = lanes(position);
       }
       const bool arg = combine == Combine::argmax;
-      Block body = {kir::Stmt{kir::Acc{1, compute, combine, {}, by_lanes}},
+      Block body = {kir::Stmt{kir::Accumulator{1, compute, combine, {}, by_lanes}},
                     loop(by_lanes ? Kind::vector : Kind::serial, 0, at(0), at(n),
                          {kir::Stmt{kir::Accumulate{1, {}, x, arg ? i0() : Expr()}}})};
       body.push_back(store(1, at(0), value));

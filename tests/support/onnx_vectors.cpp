@@ -23,7 +23,7 @@ double number_of(const Json& value) {
 Tensor tensor_of(const Json& json) {
   const auto name = json.at("dtype").get<std::string>();
   const std::optional<DType> dtype = parse_dtype(name);
-  if (!dtype) throw onnx::NotMapped("no dtype " + name);
+  if (!dtype) throw onnx::Unsupported("no dtype " + name);
   Tensor t(*dtype, json.at("shape").get<std::vector<int64_t>>());
   const Json& data = json.at("data");
   if (*dtype == i64) {

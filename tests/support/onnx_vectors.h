@@ -26,7 +26,7 @@ struct OnnxProgram {
 };
 
 /// Records the vector. `inputs_known`: whether the mapping may read the model's inputs as
-/// constants. `recording` is set to the operator being recorded. Throws onnx::NotMapped also for
+/// constants. `recording` is set to the operator being recorded. Throws onnx::Unsupported also for
 /// dtypes that Fluid does not have.
 std::unique_ptr<OnnxProgram> record_onnx_vector(const nlohmann::json& vector, bool inputs_known,
                                                 std::string& recording);

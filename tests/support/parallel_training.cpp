@@ -144,14 +144,14 @@ Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t
       const ir::Op& recipe = *recipes[static_cast<size_t>(step) % recipes.size()];
       const OutputViews outputs = exe.run(recipe_name(recipe), batch);
       append_figures(outputs, has_one, seen.figures);
-      EXPECT_EQ(has_one && outputs.has("scores"), has_one && batch.size > 0);
+      EXPECT_EQ(has_one && outputs.contains("scores"), has_one && batch.size > 0);
       adjust_rate(exe, recipe, step);
       if (++step == steps) break;
     }
   }
   Executor& exe = *running;
   append_parameters(exe, seen.parameters);
-  if (keeps_averages(net.ir().main())) {
+  if (averages_parameters(net.ir().main())) {
     exe.use_averages(true);
     append_parameters(exe, seen.parameters);
   }
@@ -186,7 +186,7 @@ void expect_near(const std::vector<double>& a, const std::vector<double>& b, dou
 
 Batch shard_of_batch(const World& world) {
   const int64_t count = kWhole / world.size, first = world.rank * count;
-  Batch batch{.size = count, .columns = {}, .first = first, .whole = kWhole};
+  Batch batch{.size = count, .columns = {}, .first = first, .global_batch_size = kWhole};
   for (const auto& [name, column] : parallel_samples().columns) {
     const int64_t bytes = column.bytes() / kSamples;
     std::vector<int64_t> shape = column.shape();

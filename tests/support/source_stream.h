@@ -18,14 +18,14 @@ class SourceStream : public SampleStream {
   const std::vector<Column>& columns() const override { return source_->columns(); }
   std::string name() const override { return "stream of " + source_->name(); }
   void open(const StreamPass& pass) override {
-    draw_ = {pass.seed, pass.epoch};
+    seed_ = {pass.seed, pass.epoch};
     next_ = 0;
     epochs.push_back(pass.epoch);
   }
   bool next(std::span<std::byte* const> to) override {
     if (next_ == fails_at) throw UserError("sample " + std::to_string(next_) + " is broken");
     if (next_ == source_->samples()) return false;
-    source_->read(next_++, draw_, to);
+    source_->read(next_++, seed_, to);
     return true;
   }
 
@@ -34,7 +34,7 @@ class SourceStream : public SampleStream {
 
  private:
   SampleSourcePtr source_;
-  Draw draw_;
+  AugmentationSeed seed_;
   int64_t next_ = 0;
 };
 

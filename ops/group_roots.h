@@ -8,17 +8,17 @@
 
 namespace fluid {
 
-/// Builds the sinks of a group. Each sink gets its own body and its own loop variables.
-class SinkBuilder {
+/// Builds the roots of a group. Each root gets its own body and its own loop variables.
+class RootBuilder {
  public:
-  SinkBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
+  RootBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
               std::span<const Value> inputs, LoweringCache& cache);
 
   /// Fills in `group`. Returns false if the group cannot become a kernel: an op of the group reads
   /// a result of the group at a data-dependent index, or an output is not a result of the group.
   bool build();
 
-  /// A value and the index expressions of each read of the value. If several sinks read the value,
+  /// A value and the index expressions of each read of the value. If several roots read the value,
   /// the indices determine which of their loop variables to unify.
   struct ValueReads {
     Value value;
@@ -29,7 +29,7 @@ class SinkBuilder {
   std::vector<ValueReads> value_reads;  ///< one entry per value, in order of first read
 
  private:
-  /// The loop variables of a sink; -1 for a dimension of extent 1.
+  /// The loop variables of a root; -1 for a dimension of extent 1.
   struct IterationDomain {
     std::vector<int64_t> out, reduce;
     /// Index expressions of `out`, then of `reduce`. A dimension of extent 1 has index 0.

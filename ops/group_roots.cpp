@@ -1,4 +1,4 @@
-#include "ops/group_sinks.h"
+#include "ops/group_roots.h"
 
 #include <algorithm>
 
@@ -54,20 +54,20 @@ bool is_groupable(const ir::Op& op) {
   return std::holds_alternative<Map>(lower) || std::holds_alternative<Reduce>(lower);
 }
 
-SinkBuilder::SinkBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
+RootBuilder::RootBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
                          std::span<const Value> inputs, LoweringCache& cache)
     : members_(ops.begin(), ops.end()), lowered_(cache) {
   group.inputs.assign(inputs.begin(), inputs.end());
   group.outputs.assign(outputs.begin(), outputs.end());
 }
 
-bool SinkBuilder::build() {
+bool RootBuilder::build() {
   for (size_t slot = 0; slot < group.outputs.size(); ++slot) {
     const Value& v = group.outputs[slot];
     if (!members_.contains(v.op())) return false;
     if (lowered_.get(v.op()).combine) {
-      const int sink = add_reduction(v.op());
-      group.sinks[static_cast<size_t>(sink)].outputs[static_cast<size_t>(v.index())] =
+      const int root = add_reduction(v.op());
+      group.roots[static_cast<size_t>(root)].outputs[static_cast<size_t>(v.index())] =
           static_cast<int>(slot);
     } else {
       add_map(v, static_cast<int>(slot));
@@ -85,13 +85,13 @@ const Lowered& LoweringCache::get(const ir::Op* op) {
   return it->second;
 }
 
-int64_t SinkBuilder::new_var(const Dim& extent) {
+int64_t RootBuilder::new_var(const Dim& extent) {
   if (extent.is(1)) return -1;
   group.extents.push_back(extent);
   return static_cast<int64_t>(group.extents.size()) - 1;
 }
 
-SinkBuilder::IterationDomain SinkBuilder::new_iteration_domain(const Lowered& lowered) {
+RootBuilder::IterationDomain RootBuilder::new_iteration_domain(const Lowered& lowered) {
   IterationDomain domain;
   for (const Dim& d : lowered.out) domain.out.push_back(new_var(d));
   for (const Dim& d : lowered.reduce) domain.reduce.push_back(new_var(d));
@@ -102,41 +102,41 @@ SinkBuilder::IterationDomain SinkBuilder::new_iteration_domain(const Lowered& lo
   return domain;
 }
 
-void SinkBuilder::add_map(const Value& output, int output_index) {
+void RootBuilder::add_map(const Value& output, int output_index) {
   const ir::Op* op = output.op();
   auto it = map_domains_.find(op);
   if (it == map_domains_.end()) {
     it = map_domains_.emplace(op, new_iteration_domain(lowered_.get(op))).first;
     record_read(Value(output.op(), 0), it->second.index);
   }
-  GroupSink sink;
-  sink.op = op;
-  sink.outputs = {output_index};
-  sink.result = output.index();
-  sink.out = it->second.out;
+  FusionRoot root;
+  root.op = op;
+  root.outputs = {output_index};
+  root.result = output.index();
+  root.out = it->second.out;
   const IterationDomain domain = it->second;
-  sink.body = inline_map(output, domain.index, kTrue);
-  group.sinks.push_back(std::move(sink));
+  root.body = inline_map(output, domain.index, kTrue);
+  group.roots.push_back(std::move(root));
 }
 
-int SinkBuilder::add_reduction(const ir::Op* op) {
+int RootBuilder::add_reduction(const ir::Op* op) {
   if (auto it = reductions_.find(op); it != reductions_.end()) return it->second;
   const Lowered& low = lowered_.get(op);
   const IterationDomain domain = new_iteration_domain(low);
-  GroupSink sink;
-  sink.op = op;
-  sink.outputs.assign(op->results.size(), -1);
-  sink.out = domain.out;
-  sink.reduce = domain.reduce;
-  sink.combine = low.combine;
-  sink.body = intern_(inline_operands(op, low.bodies.at(0), domain.index, kTrue));
-  group.sinks.push_back(std::move(sink));
-  const int id = static_cast<int>(group.sinks.size()) - 1;
+  FusionRoot root;
+  root.op = op;
+  root.outputs.assign(op->results.size(), -1);
+  root.out = domain.out;
+  root.reduce = domain.reduce;
+  root.combine = low.combine;
+  root.body = intern_(inline_operands(op, low.bodies.at(0), domain.index, kTrue));
+  group.roots.push_back(std::move(root));
+  const int id = static_cast<int>(group.roots.size()) - 1;
   reductions_[op] = id;
   return id;
 }
 
-Expr SinkBuilder::inline_operands(const ir::Op* op, const Expr& body,
+Expr RootBuilder::inline_operands(const ir::Op* op, const Expr& body,
                                   const std::vector<Expr>& index, const Expr& mask) {
   return rewrite(body, [&](const Expr& e) -> Expr {
     if (e.op() == ScalarOp::var) return index.at(static_cast<size_t>(e.node().ivalue));
@@ -145,7 +145,7 @@ Expr SinkBuilder::inline_operands(const ir::Op* op, const Expr& body,
   });
 }
 
-Expr SinkBuilder::inline_read(const ir::Op* op, const Expr& read, const Expr& mask) {
+Expr RootBuilder::inline_read(const ir::Op* op, const Expr& read, const Expr& mask) {
   const Value v = op->operands.at(static_cast<size_t>(read.node().ivalue));
   std::vector<Expr> index = read.args();
   Expr guard = kTrue;
@@ -159,10 +159,10 @@ Expr SinkBuilder::inline_read(const ir::Op* op, const Expr& read, const Expr& ma
   if (read.node().checked) inlinable_ = false;
   Expr inside;
   if (lowered_.get(v.op()).combine) {
-    const int sink = add_reduction(v.op());
-    group.sinks[static_cast<size_t>(sink)].read_by_sink = true;
+    const int root = add_reduction(v.op());
+    group.roots[static_cast<size_t>(root)].read_by_root = true;
     ExprNode let{.op = ScalarOp::let, .dtype = compute_dtype(v.dtype()), .args = std::move(index)};
-    let.ivalue = sink * 2 + v.index();
+    let.ivalue = root * 2 + v.index();
     inside = Expr(std::make_shared<const ExprNode>(std::move(let)));
   } else {
     record_read(Value(v.op(), 0), index);
@@ -172,7 +172,7 @@ Expr SinkBuilder::inline_read(const ir::Op* op, const Expr& read, const Expr& ma
   return scalar::select(guard, inside, Expr::constant(inside.dtype(), read.node().fvalue));
 }
 
-Expr SinkBuilder::inline_map(const Value& v, const std::vector<Expr>& index, const Expr& mask) {
+Expr RootBuilder::inline_map(const Value& v, const std::vector<Expr>& index, const Expr& mask) {
   std::vector<const void*> key = {v.op(), intern_(Expr::index(v.index())).get(),
                                   intern_(mask).get()};
   for (const Expr& e : index) key.push_back(intern_(e).get());
@@ -183,7 +183,7 @@ Expr SinkBuilder::inline_map(const Value& v, const std::vector<Expr>& index, con
   return e;
 }
 
-Expr SinkBuilder::read_input(const Expr& read, const Value& v, std::vector<Expr> index,
+Expr RootBuilder::read_input(const Expr& read, const Value& v, std::vector<Expr> index,
                              const Expr& mask) {
   record_read(v, index);
   ExprNode n = read.node();
@@ -194,14 +194,14 @@ Expr SinkBuilder::read_input(const Expr& read, const Value& v, std::vector<Expr>
   return intern_(Expr(std::make_shared<const ExprNode>(std::move(n))));
 }
 
-void SinkBuilder::record_read(const Value& value, const std::vector<Expr>& index) {
+void RootBuilder::record_read(const Value& value, const std::vector<Expr>& index) {
   auto it = std::find_if(value_reads.begin(), value_reads.end(),
                          [&](const ValueReads& a) { return a.value == value; });
   if (it == value_reads.end()) it = value_reads.insert(it, ValueReads{value, {}});
   it->reads.push_back(index);
 }
 
-int SinkBuilder::input_index(const Value& v) {
+int RootBuilder::input_index(const Value& v) {
   const auto it = std::find(group.inputs.begin(), group.inputs.end(), v);
   const auto position = static_cast<int>(it - group.inputs.begin());
   if (it == group.inputs.end()) group.inputs.push_back(v);

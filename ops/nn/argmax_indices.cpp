@@ -1,22 +1,22 @@
-#include "ops/nn/pool_positions.h"
+#include "ops/nn/argmax_indices.h"
 
 #include "ops/operators.h"
 
 namespace fluid {
 
-Value window_numbers(Value like, int64_t count, double scale, double offset) {
+Value scaled_arange(Value like, int64_t count, double scale, double offset) {
   return arange(*like.op()->graph(),
                 {.type = Type{f64, {count}, {}}, .start = offset, .step = scale});
 }
 
 /// Computes in f64, because div does not take integers. f64 represents every index exactly.
-Value elements_at_positions(Value x, Value position, const std::vector<PositionAxis>& axes) {
-  Value rest = cast(position, f64), element, inside;
+Value gather_at_argmax(Value x, Value argmax_index, const std::vector<ArgmaxAxis>& axes) {
+  Value rest = cast(argmax_index, f64), element, inside;
   double stride = 1;
   int64_t inputs = 1, windows = 1;
   for (size_t i = axes.size(); i-- > 0;) {
-    const PositionAxis& axis = axes[i];
-    const int64_t extent = x.shape()[i + 2].size, count = position.shape()[i + 2].size;
+    const ArgmaxAxis& axis = axes[i];
+    const int64_t extent = x.shape()[i + 2].size, count = argmax_index.shape()[i + 2].size;
     const Value outer = floor(rest / static_cast<double>(axis.taps));
     const Value tap = rest - outer * static_cast<double>(axis.taps);
     rest = outer;
@@ -39,7 +39,7 @@ Value elements_at_positions(Value x, Value position, const std::vector<PositionA
   const Value index = reshape(cast(element, i64), Shape{n, channels, windows});
   const Value taken =
       reshape(take_along_axis(reshape(x, Shape{n, channels, inputs}), index, {.axis = 2}),
-              position.shape());
+              argmax_index.shape());
   return inside ? where(inside, taken, scalar_like(taken, 0)) : taken;
 }
 

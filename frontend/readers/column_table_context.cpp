@@ -1,4 +1,4 @@
-#include "frontend/readers/table_use.h"
+#include "frontend/readers/column_table_context.h"
 
 #include <filesystem>
 #include <map>
@@ -38,23 +38,24 @@ ColumnTablePtr table_given_to(const DataArgs& args, const std::string& kind, boo
 
 }  // namespace
 
-const std::vector<std::string>& TableUse::options() {
+const std::vector<std::string>& ColumnTableContext::options() {
   static const std::vector<std::string> names = {"table", "unknown"};
   return names;
 }
 
-TableUse::TableUse(const DataArgs& args, const std::string& kind, bool has_splits)
+ColumnTableContext::ColumnTableContext(const DataArgs& args, const std::string& kind,
+                                       bool has_splits)
     : kind_(kind),
       given_(table_given_to(args, kind, has_splits)),
       spec_(args),
       args_(given_ != nullptr ? args.with_defaults(given_->options) : args),
       split_(args_, has_splits) {}
 
-bool TableUse::takes_from_table(const std::string& name) const {
+bool ColumnTableContext::option_is_from_table(const std::string& name) const {
   return given_ != nullptr && given_->options.contains(name) && spec_.find(name) == nullptr;
 }
 
-ColumnTable TableUse::start(const std::vector<std::string>& options) const {
+ColumnTable ColumnTableContext::initial_table(const std::vector<std::string>& options) const {
   ColumnTable table = given_ != nullptr ? *given_ : ColumnTable();
   table.kind = kind_;
   table.feeds.clear();
@@ -65,15 +66,15 @@ ColumnTable TableUse::start(const std::vector<std::string>& options) const {
   return table;
 }
 
-ColumnTablePtr TableUse::keep(ColumnTable table) const {
+ColumnTablePtr ColumnTableContext::finish_table(ColumnTable table) const {
   const std::string* path = table_file(args_);
   if (path != nullptr && given_ == nullptr && split_.trains()) table.write(*path);
   return std::make_shared<const ColumnTable>(std::move(table));
 }
 
-std::vector<int64_t> TableUse::ids_of(const std::vector<std::string>& values,
-                                      const std::string& column, const ColumnTable& table,
-                                      const std::function<std::string(size_t)>& subject) const {
+std::vector<int64_t> ColumnTableContext::ids_of(
+    const std::vector<std::string>& values, const std::string& column, const ColumnTable& table,
+    const std::function<std::string(size_t)>& subject) const {
   const auto classes = table.classes.find(column);
   if (classes == table.classes.end()) fail_without_column(column);
   const std::vector<std::string>& names = classes->second;
@@ -94,7 +95,7 @@ std::vector<int64_t> TableUse::ids_of(const std::vector<std::string>& values,
   return ids;
 }
 
-void TableUse::fail_without_column(const std::string& column) const {
+void ColumnTableContext::fail_without_column(const std::string& column) const {
   const std::string* path = table_file(args_);
   if (path != nullptr) {
     throw UserError("'" + *path + "' has no column '" + column +

@@ -14,15 +14,15 @@ namespace fluid {
 bool is_additive(const ir::Output& output);
 
 /// An output that is summed over micro-batches or shards.
-struct Summand {
+struct SummedOutput {
   std::string name;
   Value value;
 };
-std::vector<Summand> summands(const ir::Graph& graph);
+std::vector<SummedOutput> summed_outputs(const ir::Graph& graph);
 
-/// Replaces the value of each summand by the result of total(name, value). Calls `total` in the
-/// order of summands().
-void replace_summands(ir::Graph& graph,
-                      const std::function<Value(const std::string&, Value)>& total);
+/// Replaces the value of each summed output by the result of total(name, value). Calls `total` in
+/// the order of summed_outputs().
+void replace_summed_outputs(ir::Graph& graph,
+                            const std::function<Value(const std::string&, Value)>& total);
 
 }  // namespace fluid

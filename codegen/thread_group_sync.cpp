@@ -1,4 +1,4 @@
-#include "codegen/team_sync.h"
+#include "codegen/thread_group_sync.h"
 
 #include <algorithm>
 #include <set>
@@ -72,10 +72,10 @@ class Phases {
     collect_block(*branch.body);
   }
   void collect(const Let& let) { read(let.value); }
-  void collect(const Acc&) {}
+  void collect(const Accumulator&) {}
   void collect(const Accumulate& statement) {
     read(statement.value);
-    read(statement.position);
+    read(statement.argmax_index);
   }
   void collect(const StoreTo& store) {
     read(store.offset);
@@ -99,7 +99,7 @@ bool may_alias(const Kernel& kernel, int64_t written, int64_t other) {
   if (written == other) return true;
   const Buffer& a = kernel.buffers[static_cast<size_t>(written)];
   const Buffer& b = kernel.buffers[static_cast<size_t>(other)];
-  return a.role == Buffer::Role::out && b.role == Buffer::Role::in && !b.exclusive &&
+  return a.role == Buffer::Role::out && b.role == Buffer::Role::in && !b.noalias &&
          a.dtype == b.dtype;
 }
 

@@ -5,9 +5,9 @@
 namespace fluid {
 
 /// Peak FLOP/s and memory bandwidth of a place, with all threads busy.
-struct Limits {
+struct PeakRates {
   double flops_f64 = 0, flops_f32 = 0, flops_f16 = 0, flops_bf16 = 0;
-  double bytes = 0;   ///< memory bandwidth in bytes/s, for equal amounts of reads and writes
+  double bytes_per_second = 0;  ///< memory bandwidth, for equal amounts of reads and writes
   bool tf32 = false;  ///< whether f32 matmuls run in TF32; flops_f32 is then the TF32 rate
   const char* f32_name() const { return tf32 ? "TF32" : "f32"; }
 

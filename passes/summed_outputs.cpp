@@ -1,4 +1,4 @@
-#include "passes/outputs_add_up.h"
+#include "passes/summed_outputs.h"
 
 #include <algorithm>
 
@@ -8,16 +8,16 @@ bool is_additive(const ir::Output& output) {
   return is_float(output.value.dtype()) && !output.value.shape().has_batch();
 }
 
-std::vector<Summand> summands(const ir::Graph& graph) {
-  std::vector<Summand> all;
+std::vector<SummedOutput> summed_outputs(const ir::Graph& graph) {
+  std::vector<SummedOutput> all;
   for (const ir::Output& o : graph.outputs) {
     if (is_additive(o)) all.push_back({o.name, o.value});
   }
   return all;
 }
 
-void replace_summands(ir::Graph& graph,
-                      const std::function<Value(const std::string&, Value)>& total) {
+void replace_summed_outputs(ir::Graph& graph,
+                            const std::function<Value(const std::string&, Value)>& total) {
   for (ir::Output& o : graph.outputs) {
     if (!is_additive(o)) continue;
     const ir::Op& op = *o.value.op();

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "frontend/readers/column_table.h"
+#include "frontend/readers/kind.h"
+#include "frontend/readers/row_split.h"
+
+namespace fluid {
+
+/// The ColumnTable that a reader applies to its columns, or learns from them. Applies the table of
+/// the option table=FILE, else DataArgs::training_table(). If neither exists, or with table=none,
+/// learns the table from the data.
+class ColumnTableContext {
+ public:
+  /// Returns the names of the options that a ColumnTableContext reads.
+  static const std::vector<std::string>& options();
+
+  /// `kind`: name of the DataKind. `has_splits`: whether the kind has its own splits. Throws
+  /// UserError if FILE holds the table of another kind of data. Also throws UserError if FILE does
+  /// not exist and the data has no training rows from which to learn a table.
+  ColumnTableContext(const DataArgs& args, const std::string& kind, bool has_splits = false);
+  ColumnTableContext(const ColumnTableContext&) = delete;
+
+  const ColumnTable* given() const { return given_.get(); }  ///< null: the table must be learned
+  /// The options of the SPEC. The given table provides options that the SPEC lacks.
+  const DataArgs& args() const { return args_; }
+  const RowSplit& split() const { return split_; }
+  /// Whether the value of option `name` comes from the given table.
+  bool option_is_from_table(const std::string& name) const;
+
+  /// Returns the initial table: a copy of the given table, or an empty one. Sets its kind, clears
+  /// its feeds, and copies the options named in `options` from args().
+  ColumnTable initial_table(const std::vector<std::string>& options) const;
+  /// Returns `table` as a shared pointer. Also writes it to the FILE of option table=FILE, if it
+  /// was learned from data that is opened for training.
+  ColumnTablePtr finish_table(ColumnTable table) const;
+
+  /// Returns the category id of each of `values`. `table` holds the categories of `column`. With
+  /// the option unknown=1, a value without a category gets the next id. Otherwise throws UserError.
+  /// Its message begins with `subject`(i), which describes the location of values[i].
+  std::vector<int64_t> ids_of(const std::vector<std::string>& values, const std::string& column,
+                              const ColumnTable& table,
+                              const std::function<std::string(size_t)>& subject) const;
+
+  /// Throws UserError. The message says that the given table does not describe `column` as the
+  /// options require.
+  [[noreturn]] void fail_without_column(const std::string& column) const;
+
+ private:
+  std::string kind_;
+  ColumnTablePtr given_;
+  DataArgs spec_, args_;  ///< spec_: options of the SPEC; args_: also of the table
+  RowSplit split_;
+};
+
+/// The categories of a column: its distinct values, in sorted order.
+std::vector<std::string> categories_of(const std::vector<std::string>& values);
+
+}  // namespace fluid
