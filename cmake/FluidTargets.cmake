@@ -232,6 +232,12 @@ function(fluid_tests part)
       target_precompile_headers(fluid_test_support PRIVATE ${FLUID_PCH} <gtest/gtest.h>)
       fluid_compile_test_code(-O2 fluid_test_support)  # interpreters of programs, kernels and PTX
       fluid_compile_together(fluid_test_support)
+      # Headers that the test programs precompile once.
+      file(WRITE ${CMAKE_BINARY_DIR}/generated/test_headers.cpp "")
+      add_library(fluid_test_headers OBJECT ${CMAKE_BINARY_DIR}/generated/test_headers.cpp)
+      target_link_libraries(fluid_test_headers PRIVATE fluid_test_support)
+      target_precompile_headers(fluid_test_headers PRIVATE ${FLUID_PCH} <gtest/gtest.h>)
+      fluid_compile_test_code(-O0 fluid_test_headers)
     else()
       add_library(fluid_test_support INTERFACE)
       target_link_libraries(fluid_test_support INTERFACE fluid_executor GTest::gtest)
@@ -243,7 +249,9 @@ function(fluid_tests part)
   add_executable(test_${part} ${sources})
   target_link_libraries(test_${part} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gtest_main)
   fluid_compile_test_code(-O0 test_${part})
-  target_precompile_headers(test_${part} PRIVATE ${FLUID_PCH} <gtest/gtest.h>)
+  if(TARGET fluid_test_headers AND NOT part STREQUAL ir)
+    target_precompile_headers(test_${part} REUSE_FROM fluid_test_headers)
+  endif()
   fluid_compile_together(test_${part})
   target_compile_definitions(test_${part} PRIVATE FLUID_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                              FLUID_BINARY_DIR="${CMAKE_BINARY_DIR}"
@@ -375,6 +383,7 @@ function(fluid_made_up_gpus)
               ${support}/ptx_races.cpp)
   target_link_libraries(stand_in PRIVATE fluid_ir)
   target_precompile_headers(stand_in PRIVATE ${FLUID_PCH})
+  fluid_compile_together(stand_in)
 
   set(modules three_gpus two_gpus_old_first no_gpus no_driver old_driver broken_driver
       other_version needs_absent stand_in)

@@ -24,14 +24,6 @@ constexpr double kMaxUnrolledFmas = 256;
 constexpr int64_t kVectorTerms = 4;     // number of elements that one vector load reads
 constexpr double kUncoalescedCost = 8;  // cost of an uncoalesced load; a coalesced load costs 1
 
-std::vector<Expr> loads_of(const Expr& body) {
-  std::vector<Expr> loads;
-  for_each_node(body, [&](const Expr& e) {
-    if (e.op() == ScalarOp::load) loads.push_back(e);
-  });
-  return loads;
-}
-
 int64_t step_of(const Expr& load, int64_t var) {
   if (!depends_on(load.args()[0], var)) return 0;
   const std::optional<Affine> affine = as_affine(load.args()[0]);

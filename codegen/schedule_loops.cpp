@@ -74,6 +74,14 @@ bool depends_on(const Expr& e, int64_t var) {
       e, [&](const Expr& leaf) { return leaf.op() == ScalarOp::var && leaf.node().ivalue == var; });
 }
 
+std::vector<Expr> loads_of(const Expr& e) {
+  std::vector<Expr> loads;
+  for_each_node(e, [&](const Expr& n) {
+    if (n.op() == ScalarOp::load) loads.push_back(n);
+  });
+  return loads;
+}
+
 Expr read_let(int64_t id, DType dtype) {
   ExprNode n{.op = ScalarOp::let, .dtype = dtype, .args = {}};
   n.ivalue = id;

@@ -21,6 +21,8 @@ kir::Block& delinearize(KernelBuilder& builder, const Expr& linear_index,
 bool any_leaf(const Expr& e, const std::function<bool(const Expr& leaf)>& predicate);
 /// Whether `e` reads the variable `var`.
 bool depends_on(const Expr& e, int64_t var);
+/// Returns the distinct loads in `e`.
+std::vector<Expr> loads_of(const Expr& e);
 
 /// Hoists loop-invariant subexpressions of `exprs` into Lets, which are appended to `block`. Hoists
 /// the largest subexpressions that contain a load or a costly function and whose variables and Lets

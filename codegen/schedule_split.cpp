@@ -29,14 +29,6 @@ constexpr double kMinBlockProducts = 200e3;
 // Maximum number of multiply-adds in an unrolled loop over a reduction variable.
 constexpr double kMaxUnrolledBorder = 64;
 
-std::vector<Expr> loads_of(const Expr& body) {
-  std::vector<Expr> loads;
-  for_each_node(body, [&](const Expr& e) {
-    if (e.op() == ScalarOp::load) loads.push_back(e);
-  });
-  return loads;
-}
-
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Divides `extent` elements evenly into the fewest pieces of at most `most` elements. Returns the

@@ -20,7 +20,7 @@ bool has_layout_choice(const Type& type) {
 }
 
 /// A set of connected ops whose values must have the same layout.
-struct Region {
+struct LayoutRegion {
   std::vector<ir::Op*> ops;
   bool library = false;  ///< whether a library kernel can run one of the ops
   double saved = 0;      ///< predicted seconds that channels-last saves
@@ -39,7 +39,7 @@ class Assigner {
 
   bool run() {
     std::set<const ir::Op*> chosen;
-    for (Region& region : regions()) {
+    for (LayoutRegion& region : regions()) {
       if (!region.library) continue;
       const std::set<const ir::Op*> inside(region.ops.begin(), region.ops.end());
       for (Value v : boundary_values(inside)) region.saved -= kStrided * copy_seconds(v);
@@ -71,7 +71,7 @@ class Assigner {
 
   /// Connected components of the layout-agnostic ops. Two ops are connected if both read or produce
   /// a value for which has_layout_choice() holds.
-  std::vector<Region> regions() const {
+  std::vector<LayoutRegion> regions() const {
     std::map<Value, std::vector<ir::Op*>> touching;
     for (const auto& op : graph_.ops) {
       if (!layout_agnostic_.contains(op.get())) continue;
@@ -80,7 +80,7 @@ class Assigner {
           touching[v].push_back(op.get());
       }
     }
-    std::vector<Region> regions;
+    std::vector<LayoutRegion> regions;
     std::set<const ir::Op*> seen;
     for (const auto& op : graph_.ops) {
       if (!layout_agnostic_.contains(op.get()) || seen.contains(op.get())) continue;
@@ -101,7 +101,7 @@ class Assigner {
     return regions;
   }
 
-  void add(Region& region, ir::Op& op) const {
+  void add(LayoutRegion& region, ir::Op& op) const {
     region.ops.push_back(&op);
     if (def_of(op).kernels->empty()) return;
     region.library = true;

@@ -29,7 +29,7 @@ struct ScaleOrShift {
 };
 
 /// A contraction followed by ops that scale and shift the channels of its result.
-struct Chain {
+struct ScaleChain {
   const ir::Op* contraction = nullptr;
   ScaleAxis axis;
   std::vector<ScaleOrShift> ops;  ///< in execution order
@@ -71,7 +71,7 @@ class Folder {
   }
 
   bool run() {
-    std::map<const ir::Op*, Chain> chains;  // last op of the chain -> chain
+    std::map<const ir::Op*, ScaleChain> chains;  // last op of the chain -> chain
     for (const auto& op : graph_.ops) {
       if (const auto chain = chain_from(*op)) chains.emplace(chain->ops.back().op, *chain);
     }
@@ -131,9 +131,9 @@ class Folder {
     return ScaleOrShift{&op, body.op(), weight};
   }
 
-  std::optional<Chain> chain_from(const ir::Op& contraction) const {
+  std::optional<ScaleChain> chain_from(const ir::Op& contraction) const {
     for (const ScaleAxis& axis : axes_of(contraction)) {
-      Chain chain{&contraction, axis, {}};
+      ScaleChain chain{&contraction, axis, {}};
       bool scales = false;  // whether an op multiplies by a factor per channel
       const ir::Op* before = &contraction;
       while (const ir::Op* op = only_reader(*before, uses_, outputs_)) {
@@ -152,7 +152,7 @@ class Folder {
   }
 
   /// Records the contraction of the scaled weight, and the addition of the sum of all shifts.
-  Value folded(const Chain& chain) const {
+  Value folded(const ScaleChain& chain) const {
     Value scale, shift;
     for (const ScaleOrShift& link : chain.ops) {
       const Value w = link.op->operands[link.weight];

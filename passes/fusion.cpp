@@ -8,6 +8,7 @@
 #include "ops/scan.h"
 #include "ops/source_kind.h"
 #include "passes/collective_order.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -95,8 +96,6 @@ double kernel_cost(const Group& group, int64_t batch, bool in_scan) {
 bool is_mergeable(const FusionGroup& group) {
   return group.fusible && is_groupable(*group.ops.front());
 }
-
-bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
 
 }  // namespace
 

@@ -13,7 +13,7 @@
 namespace fluid {
 namespace {
 
-constexpr std::string_view kSuffix = ".half";
+constexpr std::string_view kHalfSuffix = ".half";
 
 /// Replaces each cast of a parameter to half precision by a read of a state, the half-precision
 /// copy of the parameter. Returns a map from the name of each parameter to its copy.
@@ -76,12 +76,12 @@ bool run_half_weights(ir::Program& program, const Options& options, const Target
 }  // namespace
 
 std::string half_weight_name(std::string_view parameter) {
-  return std::string(parameter) + std::string(kSuffix);
+  return std::string(parameter) + std::string(kHalfSuffix);
 }
 
 std::optional<std::string_view> parameter_of_half_weight(std::string_view name) {
-  if (!name.ends_with(kSuffix)) return std::nullopt;
-  return name.substr(0, name.size() - kSuffix.size());
+  if (!name.ends_with(kHalfSuffix)) return std::nullopt;
+  return name.substr(0, name.size() - kHalfSuffix.size());
 }
 
 Pass half_weights_pass() {

@@ -20,7 +20,7 @@
 namespace fluid {
 namespace {
 
-constexpr std::string_view kSuffix = ".precomputed";
+constexpr std::string_view kPrecomputedSuffix = ".precomputed";
 constexpr std::string_view kGraph = "precompute_weights";
 
 /// Hashes of the functions that ops compute from variables. Equal functions have equal hashes in
@@ -129,7 +129,7 @@ class Precomputer {
       const auto depends = [&](const Value& v) { return weights_.at(v.op()); };
       first = std::ranges::find_if(first->operands, depends)->op();
     }
-    return first->symbol + '.' + std::to_string(hashes_.of(op)) + std::string(kSuffix);
+    return first->symbol + '.' + std::to_string(hashes_.of(op)) + std::string(kPrecomputedSuffix);
   }
 
   ir::Program& program_;
@@ -145,7 +145,9 @@ bool run_precompute_weights(ir::Program& program, const Options&, const Target&)
 
 }  // namespace
 
-bool is_precomputed_weight(std::string_view variable) { return variable.ends_with(kSuffix); }
+bool is_precomputed_weight(std::string_view variable) {
+  return variable.ends_with(kPrecomputedSuffix);
+}
 
 std::unique_ptr<ir::Program> extract_weight_program(ir::Program& predict) {
   const ir::Graph* graph = predict.find(kGraph);

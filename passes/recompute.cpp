@@ -15,8 +15,6 @@ constexpr int64_t kMinRecomputedBytes = 64 << 10;  // minimum bytes of a recompu
 // A value is much smaller than another value if its size is at most 1/16 of the other's size.
 constexpr int64_t kMuchSmallerFactor = 16;
 
-bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
-
 /// Whether the scalar operator takes about one instruction. Recomputing its result is then cheaper
 /// than loading the result from memory.
 bool is_cheap(ScalarOp op) {
@@ -50,7 +48,7 @@ bool reads_in_order(const Expr& read) {
 }
 
 /// The ops that recompute a value, and the values from which they recompute it.
-struct Chain {
+struct RecomputedChain {
   std::vector<const ir::Op*> ops;  ///< the recomputing ops, in execution order
   std::set<Value> sources;         ///< values that the ops load from memory
 };
@@ -146,10 +144,10 @@ class Recompute {
     return is_never_overwritten(v, uses_);
   }
 
-  std::optional<Chain> chain_of(Value wanted, const FusionGroup& group) const {
+  std::optional<RecomputedChain> chain_of(Value wanted, const FusionGroup& group) const {
     const std::set<const ir::Op*> inside(group.ops.begin(), group.ops.end());
     std::set<const ir::Op*> repeated;
-    Chain chain;
+    RecomputedChain chain;
     const auto visit = [&](const auto& self, Value v) -> bool {
       if (!is_recomputable(*v.op())) return false;
       if (!repeated.insert(v.op()).second) return true;
@@ -211,7 +209,7 @@ class Recompute {
   }
 
   /// Change of the memory traffic of kernels, in bytes, if `v` is recomputed.
-  int64_t traffic_change(Value v, const Chain& chain, int from,
+  int64_t traffic_change(Value v, const RecomputedChain& chain, int from,
                          const std::set<int>& readers) const {
     int64_t more = -bytes(v) * static_cast<int64_t>(1 + readers.size());
     for (const Value& source : chain.sources) {
@@ -229,7 +227,8 @@ class Recompute {
   /// Live ranges if `v` is recomputed and not stored. nullopt if the peak memory would rise and the
   /// values whose live ranges grow are larger than `v` in total. Also nullopt if `v` has no live
   /// range.
-  std::optional<LiveRanges> lives_without(Value v, const Chain& chain, int from, int last) const {
+  std::optional<LiveRanges> lives_without(Value v, const RecomputedChain& chain, int from,
+                                          int last) const {
     if (!lives_.contains(v)) return std::nullopt;
     LiveRanges after = lives_;
     after.erase(v);
@@ -249,7 +248,7 @@ class Recompute {
   bool try_recompute(Value v, int from) {
     const std::set<int> by = readers(v, from);
     if (by.empty()) return false;
-    const std::optional<Chain> chain = chain_of(v, group(from));
+    const std::optional<RecomputedChain> chain = chain_of(v, group(from));
     if (!chain || traffic_change(v, *chain, from, by) > 0) return false;
     std::optional<LiveRanges> after = lives_without(v, *chain, from, *by.rbegin());
     if (!after) return false;
@@ -269,7 +268,7 @@ class Recompute {
   // ---- Rewrite of the kernels
 
   /// Kernel `from` without result `v` and without the ops that are needed only for `v`.
-  FusionGroup without(Value v, const Chain& chain, int from) const {
+  FusionGroup without(Value v, const RecomputedChain& chain, int from) const {
     FusionGroup rest = group(from);
     std::erase(rest.outputs, v);
     for (const Value& source : chain.sources) {
@@ -293,7 +292,7 @@ class Recompute {
 
   /// Inserts copies of the chain's ops into kernel `reader`, whose ops then read the copy of `v`
   /// instead of `v`.
-  RecomputedCopy insert_copy(Value v, const Chain& chain, int reader) {
+  RecomputedCopy insert_copy(Value v, const RecomputedChain& chain, int reader) {
     FusionGroup& into = group(reader);
     std::map<Value, Value> copies;
     const std::vector<const ir::Op*> ops =
@@ -328,7 +327,7 @@ class Recompute {
   /// Whether a comparison in `chain` remains in kernel `rest` and reads a half-precision value that
   /// `rest` computes. The kernel reads the value before rounding, but the copies of the comparison
   /// read the rounded value, so their results could differ.
-  static bool sees_another_rounding(const Chain& chain, const FusionGroup& rest) {
+  static bool sees_another_rounding(const RecomputedChain& chain, const FusionGroup& rest) {
     const std::set<const ir::Op*> inside(rest.ops.begin(), rest.ops.end());
     return std::ranges::any_of(chain.ops, [&](const ir::Op* op) {
       return inside.contains(op) && std::ranges::any_of(op->operands, [&](const Value& v) {
@@ -340,7 +339,7 @@ class Recompute {
 
   /// Removes result `v`, and the ops that are needed only for `v`, from kernel `from`. Returns
   /// false, and changes nothing, if no kernel can be generated for the remaining ops.
-  bool remove_result(Value v, const Chain& chain, int from) {
+  bool remove_result(Value v, const RecomputedChain& chain, int from) {
     FusionGroup rest = without(v, chain, from);
     if (sees_another_rounding(chain, rest)) return false;
     if (!rest.ops.empty() && !analyze_group(rest.ops, rest.outputs)) return false;

@@ -73,6 +73,8 @@ void replace_all_uses(ir::Graph& graph, const Uses& uses, Value from, Value to) 
   }
 }
 
+bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
+
 ir::Op* only_reader(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
   const Value v(const_cast<ir::Op*>(&op), 0);
   const auto readers = uses.find(v);

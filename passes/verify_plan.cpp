@@ -55,13 +55,11 @@ class Checker {
     // The live range of the operand of an Alias includes the live range of the result.
     for (size_t i = live_.size(); i-- > 0;) {
       const Value v = live_[i].value;
-      if (!v || !is_alias(v)) continue;
+      if (!v || !is_alias(*v.op())) continue;
       int& last = live_[place.at(v.op()->operands[0])].last;
       last = std::max(last, live_[i].last);
     }
   }
-
-  static bool is_alias(Value v) { return std::holds_alternative<Alias>(*def_of(*v.op()).lower); }
 
   static std::string name(const LiveValue& l) {
     return (l.value ? l.value.op()->name + " " + l.value.op()->symbol : "workspace ") + " (live " +

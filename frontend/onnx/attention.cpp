@@ -10,7 +10,7 @@ namespace fluid::onnx {
 namespace {
 
 /// Inputs of Attention.
-enum Input : size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kLengths };
+enum AttentionInput : size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kLengths };
 
 /// Reshapes [B, T, H D] to [B, H, T, D].
 Value split_heads(const Context& c, Value x, int64_t heads) {

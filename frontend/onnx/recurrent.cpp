@@ -11,7 +11,7 @@ namespace fluid::onnx {
 namespace {
 
 /// Inputs of a recurrent node.
-enum Input : size_t { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes };
+enum RecurrentInput : size_t { kX, kW, kR, kB, kSequenceLens, kInitialH, kInitialC, kPeepholes };
 
 using Activation = std::function<Value(Value)>;
 
@@ -162,7 +162,7 @@ Value initial_state(const Context& c, size_t i, int64_t direction, const Type& t
 
 /// Returns bool [T, N, 1]: whether step t is within the length of sequence n.
 Value steps_within(const Context& c, Value x) {
-  const Value lengths = c.input(kLengths);
+  const Value lengths = c.input(kSequenceLens);
   const int64_t steps = extent(c, x, 0);
   const Value t = arange(c.graph(), {.type = Type{lengths.dtype(), {steps}, {}}});
   return unsqueeze(less(unsqueeze(t, {.axes = 1}), lengths), {.axes = 2});
@@ -178,7 +178,7 @@ ScanResult run(const Cell& cell, const Kind& kind, Value x, int64_t direction, b
     states.push_back(initial_state(c, kInitialH + i, direction, state));
   }
   Values sequences = {x};
-  const bool has_lengths = c.has_input(kLengths);
+  const bool has_lengths = c.has_input(kSequenceLens);
   if (has_lengths) sequences.push_back(steps_within(c, x));
   const auto body = [&](const Values& carries, const Values& elements) {
     Values next = kind.step(cell, elements[0], carries);

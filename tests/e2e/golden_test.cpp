@@ -11,13 +11,15 @@
 #include "frontend/examples/char_gpt.h"
 #include "frontend/examples/lstm_text.h"
 #include "frontend/fluid.h"
+#include "tests/support/full_run.h"
 #include "tests/support/single_steps.h"
 #include "tests/support/training.h"
 
 namespace fluid::golden_test {
 namespace {
 
-constexpr uint64_t kSteps = 50;
+/// The golden has 50 steps.
+uint64_t num_steps() { return testing::is_full_run() ? 50 : 20; }
 
 struct Golden {
   std::vector<double> f64, f32;
@@ -58,7 +60,7 @@ void expect_follows(const Work& work) {
   Executor free = executor(work.net, {}, work.batch);
   testing::SingleSteps led(work.net, work.batch, work.states);
   double apart = 0;
-  for (uint64_t i = 0; i < kSteps; ++i) {
+  for (uint64_t i = 0; i < num_steps(); ++i) {
     const Batch batch = work.data(i);
     const auto [in_f64, in_f32] = led.run(exact, batch);
     const double truth = expected.f64[i];

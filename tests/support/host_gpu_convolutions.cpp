@@ -1,7 +1,10 @@
 #include "tests/support/host_gpu_convolutions.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "tests/support/host_gpu_numbers.h"
 
@@ -11,38 +14,39 @@ namespace {
 constexpr uint64_t kMark = 0x636f6e76;  ///< in choices that are the host's
 constexpr int64_t kParts = 4;
 
-using Place = std::array<int64_t, 4>;  ///< indices of an element, or extents: [n, c, h, w]
+using Index4 = std::array<int64_t, 4>;  ///< indices of an element, or extents: [n, c, h, w]
 using Numbers = std::vector<float>;
 
-struct Tensor {
-  Place extents;
+struct TensorLayout {
+  Index4 extents;
   bool channels_last;
 
   int64_t count() const { return extents[0] * extents[1] * extents[2] * extents[3]; }
-  size_t at(const Place& p) const {
+  size_t at(const Index4& p) const {
     const auto [n, c, h, w] = p;
     const auto [_, cs, hs, ws] = extents;
     return static_cast<size_t>(channels_last ? ((n * hs + h) * ws + w) * cs + c
                                              : ((n * cs + c) * hs + h) * ws + w);
   }
+  int64_t column_stride() const { return channels_last ? extents[1] : 1; }
 };
 
-Tensor images_of(const FluidGpuConvolution& c) {
+TensorLayout images_of(const FluidGpuConvolution& c) {
   return {{c.images, c.channels, c.height, c.width}, c.channels_last != 0};
 }
-Tensor filters_of(const FluidGpuConvolution& c) {
+TensorLayout filters_of(const FluidGpuConvolution& c) {
   return {{c.filters, c.channels / c.groups, c.filter_height, c.filter_width}, false};
 }
-Tensor maps_of(const FluidGpuConvolution& c) {
+TensorLayout maps_of(const FluidGpuConvolution& c) {
   return {{c.images, c.filters, c.map_height, c.map_width}, c.channels_last != 0};
 }
-Tensor a_of(const FluidGpuConvolution& c) {
+TensorLayout a_of(const FluidGpuConvolution& c) {
   return c.direction == fluid_gpu_data_gradient ? maps_of(c) : images_of(c);
 }
-Tensor b_of(const FluidGpuConvolution& c) {
+TensorLayout b_of(const FluidGpuConvolution& c) {
   return c.direction == fluid_gpu_filter_gradient ? maps_of(c) : filters_of(c);
 }
-Tensor result_of(const FluidGpuConvolution& c) {
+TensorLayout result_of(const FluidGpuConvolution& c) {
   if (c.direction == fluid_gpu_filter_gradient) return filters_of(c);
   return c.direction == fluid_gpu_forward ? maps_of(c) : images_of(c);
 }
@@ -74,14 +78,16 @@ class Computation {
     return (c_.direction == fluid_gpu_forward ? c_.channels : c_.filters) / c_.groups;
   }
 
-  double sum(const Place& result, int64_t begin, int64_t end) const {
-    float sum = 0;
+  /// The results [p[0], p[1], p[2], :], summed over the steps [begin, end). Each partial sum is
+  /// rounded to f32.
+  Numbers row(const Index4& p, int64_t begin, int64_t end) const {
+    Numbers sums(static_cast<size_t>(result_of(c_).extents[3]));
     for (int64_t step = begin; step < end; ++step) {
-      if (c_.direction == fluid_gpu_forward) add_forward(result, step, sum);
-      if (c_.direction == fluid_gpu_data_gradient) add_data_gradient(result, step, sum);
-      if (c_.direction == fluid_gpu_filter_gradient) add_filter_gradient(result, step, sum);
+      if (c_.direction == fluid_gpu_forward) add_forward(p, step, sums);
+      if (c_.direction == fluid_gpu_data_gradient) add_data_gradient(p, step, sums);
+      if (c_.direction == fluid_gpu_filter_gradient) add_filter_gradient(p, step, sums);
     }
-    return sum;
+    return sums;
   }
 
  private:
@@ -91,70 +97,85 @@ class Computation {
   int64_t pixel(int axis, int64_t window, int64_t tap) const {
     return window * c_.stride[axis] + tap * c_.dilation[axis] - c_.padding[axis];
   }
-  bool inside(int64_t y, int64_t x) const {
-    return y >= 0 && y < c_.height && x >= 0 && x < c_.width;
-  }
   int64_t channel(int64_t filter, int64_t own) const {
     return filter / (c_.filters / c_.groups) * (c_.channels / c_.groups) + own;
   }
 
-  void add_forward(const Place& map, int64_t own, float& sum) const {
-    const auto [n, filter, y, x] = map;
+  /// Calls visit(x, px) for each window x whose tap kx lies on a pixel px of the image.
+  template <class Visit>
+  void for_each_pixel(int64_t kx, const Visit& visit) const {
+    for (int64_t x = 0; x < c_.map_width; ++x) {
+      const int64_t px = pixel(1, x, kx);
+      if (px >= 0 && px < c_.width) visit(x, px);
+    }
+  }
+
+  void add_forward(const Index4& map, int64_t own, Numbers& sums) const {
+    const auto [n, filter, y, _] = map;
     for (int64_t ky = 0; ky < c_.filter_height; ++ky) {
+      const int64_t py = pixel(0, y, ky);
+      if (py < 0 || py >= c_.height) continue;
+      const float* const pixels = &a_[images_.at({n, channel(filter, own), py, 0})];
       for (int64_t kx = 0; kx < c_.filter_width; ++kx) {
-        const int64_t py = pixel(0, y, ky), px = pixel(1, x, kx);
-        if (!inside(py, px)) continue;
-        add(sum, a_[images_.at({n, channel(filter, own), py, px})],
-            b_[filters_.at({filter, own, ky, kx})]);
+        const float tap = b_[filters_.at({filter, own, ky, kx})];
+        for_each_pixel(kx, [&](int64_t x, int64_t px) {
+          add(sums[static_cast<size_t>(x)], pixels[px * images_.column_stride()], tap);
+        });
       }
     }
   }
 
-  void add_data_gradient(const Place& image, int64_t of_group, float& sum) const {
-    const auto [n, c, py, px] = image;
+  void add_data_gradient(const Index4& image, int64_t of_group, Numbers& sums) const {
+    const auto [n, c, py, _] = image;
     const int64_t channels = c_.channels / c_.groups;
     const int64_t filter = c / channels * (c_.filters / c_.groups) + of_group;
     for (int64_t ky = 0; ky < c_.filter_height; ++ky) {
       const int64_t y = (py - pixel(0, 0, ky)) / c_.stride[0];
       if (y < 0 || y >= c_.map_height || pixel(0, y, ky) != py) continue;
+      const float* const gradients = &a_[maps_.at({n, filter, y, 0})];
       for (int64_t kx = 0; kx < c_.filter_width; ++kx) {
-        const int64_t x = (px - pixel(1, 0, kx)) / c_.stride[1];
-        if (x < 0 || x >= c_.map_width || pixel(1, x, kx) != px) continue;
-        add(sum, a_[maps_.at({n, filter, y, x})], b_[filters_.at({filter, c % channels, ky, kx})]);
+        const float tap = b_[filters_.at({filter, c % channels, ky, kx})];
+        for_each_pixel(kx, [&](int64_t x, int64_t px) {
+          add(sums[static_cast<size_t>(px)], gradients[x * maps_.column_stride()], tap);
+        });
       }
     }
   }
 
-  void add_filter_gradient(const Place& tap, int64_t n, float& sum) const {
-    const auto [filter, own, ky, kx] = tap;
+  void add_filter_gradient(const Index4& taps, int64_t n, Numbers& sums) const {
+    const auto [filter, own, ky, _] = taps;
     for (int64_t y = 0; y < c_.map_height; ++y) {
-      for (int64_t x = 0; x < c_.map_width; ++x) {
-        const int64_t py = pixel(0, y, ky), px = pixel(1, x, kx);
-        if (!inside(py, px)) continue;
-        add(sum, a_[images_.at({n, channel(filter, own), py, px})],
-            b_[maps_.at({n, filter, y, x})]);
+      const int64_t py = pixel(0, y, ky);
+      if (py < 0 || py >= c_.height) continue;
+      const float* const pixels = &a_[images_.at({n, channel(filter, own), py, 0})];
+      const float* const gradients = &b_[maps_.at({n, filter, y, 0})];
+      for (int64_t kx = 0; kx < c_.filter_width; ++kx) {
+        for_each_pixel(kx, [&](int64_t x, int64_t px) {
+          add(sums[static_cast<size_t>(kx)], pixels[px * images_.column_stride()],
+              gradients[x * maps_.column_stride()]);
+        });
       }
     }
   }
 
   FluidGpuConvolution c_;
-  Tensor images_, filters_, maps_;
+  TensorLayout images_, filters_, maps_;
   Numbers a_, b_;
 };
 
+/// Calls visit(p) for each row of the tensor, with p[3] = 0.
 template <class Visit>
-void for_each_place(const Tensor& tensor, const Visit& visit) {
-  Place p;
+void for_each_row(const TensorLayout& tensor, const Visit& visit) {
+  Index4 p = {};
   for (p[0] = 0; p[0] < tensor.extents[0]; ++p[0]) {
     for (p[1] = 0; p[1] < tensor.extents[1]; ++p[1]) {
-      for (p[2] = 0; p[2] < tensor.extents[2]; ++p[2]) {
-        for (p[3] = 0; p[3] < tensor.extents[3]; ++p[3]) visit(p);
-      }
+      for (p[2] = 0; p[2] < tensor.extents[2]; ++p[2]) visit(p);
     }
   }
 }
 
-void finish(const FluidGpuConvolution& c, const FluidGpuOperands& f, const Place& p, double value) {
+void finish(const FluidGpuConvolution& c, const FluidGpuOperands& f, const Index4& p,
+            double value) {
   const auto at = static_cast<int64_t>(result_of(c).at(p));
   if (c.has_addend != 0) value += load_as_double(f.addend, c.dtype, at);
   if (c.bias != 0) value += load_as_double(f.bias, c.dtype, p[1]);
@@ -172,7 +193,7 @@ std::string host_fault(const FluidGpuConvolution& c) {
   if (c.groups < 1 || c.channels % c.groups != 0 || c.filters % c.groups != 0) {
     return "a convolution of uneven groups";
   }
-  for (const Tensor& tensor : {images_of(c), filters_of(c), maps_of(c)}) {
+  for (const TensorLayout& tensor : {images_of(c), filters_of(c), maps_of(c)}) {
     if (tensor.count() < 1) return "a convolution of nothing";
   }
   const auto windows = [&](int axis, int64_t in, int64_t taps) {
@@ -216,32 +237,45 @@ std::vector<HostTouched> touched_by(const FluidGpuConvolution& c, const FluidGpu
 std::vector<std::function<void()>> host_work(const FluidGpuConvolution& c,
                                              const FluidGpuAlgorithm& choice,
                                              const FluidGpuOperands& f) {
+  const auto finish_row = [=](Index4 p, std::span<const float> sums) {
+    for (const float sum : sums) {
+      finish(c, f, p, sum);
+      ++p[3];
+    }
+  };
   if (!in_parts(choice)) {
     return {[=] {
       const Computation computation(c, f);
-      for_each_place(result_of(c), [&](const Place& p) {
-        finish(c, f, p, computation.sum(p, 0, computation.steps()));
+      for_each_row(result_of(c), [&](const Index4& p) {
+        finish_row(p, computation.row(p, 0, computation.steps()));
       });
     }};
   }
-  auto* const parts = static_cast<double*>(f.workspace);
-  const auto part_of = [=](const Place& p, int64_t part) {
-    return parts + static_cast<int64_t>(result_of(c).at(p)) * kParts + part;
+  auto* const parts = static_cast<double*>(f.workspace);  // [n][c][h][part][w]
+  const auto row_parts = [=](const Index4& p) {
+    const auto [_, cs, hs, ws] = result_of(c).extents;
+    return parts + ((p[0] * cs + p[1]) * hs + p[2]) * kParts * ws;
   };
   const auto add_parts = [=] {
     const Computation computation(c, f);
     const int64_t steps = computation.steps();
-    for_each_place(result_of(c), [&](const Place& p) {
+    for_each_row(result_of(c), [&](const Index4& p) {
+      double* to = row_parts(p);
       for (int64_t part = 0; part < kParts; ++part) {
-        *part_of(p, part) = computation.sum(p, part * steps / kParts, (part + 1) * steps / kParts);
+        const Numbers sums = computation.row(p, part * steps / kParts, (part + 1) * steps / kParts);
+        to = std::copy(sums.begin(), sums.end(), to);
       }
     });
   };
   const auto add_up = [=] {
-    for_each_place(result_of(c), [&](const Place& p) {
-      double whole = 0;
-      for (int64_t part = 0; part < kParts; ++part) whole += *part_of(p, part);
-      finish(c, f, p, whole);
+    const int64_t width = result_of(c).extents[3];
+    for_each_row(result_of(c), [&](Index4 p) {
+      const double* const row = row_parts(p);
+      for (; p[3] < width; ++p[3]) {
+        double whole = 0;
+        for (int64_t part = 0; part < kParts; ++part) whole += row[part * width + p[3]];
+        finish(c, f, p, whole);
+      }
     });
   };
   return {add_parts, add_up};

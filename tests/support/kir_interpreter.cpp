@@ -147,24 +147,6 @@ int64_t arithmetic(ScalarOp op, int64_t a, int64_t b) {
   }
 }
 
-template <class T>
-bool compare(ScalarOp op, T a, T b) {
-  switch (op) {
-    case ScalarOp::eq:
-      return a == b;
-    case ScalarOp::ne:
-      return a != b;
-    case ScalarOp::lt:
-      return a < b;
-    case ScalarOp::le:
-      return a <= b;
-    case ScalarOp::gt:
-      return a > b;
-    default:
-      return a >= b;
-  }
-}
-
 /// Values by id. Ids are small: a kernel numbers its variables, lets and accumulators from 0.
 template <class T>
 class ById {

@@ -11,9 +11,9 @@ namespace {
 
 constexpr int64_t kMaxElements = 20000;  // maximum elements of a value, per sample
 
-class Recorder {
+class RandomRecorder {
  public:
-  explicit Recorder(uint64_t seed) : random_(seed) {}
+  explicit RandomRecorder(uint64_t seed) : random_(seed) {}
 
   RandomTraining run() {
     random_.batch().size = one_of<int64_t>({1, 3, 8, 19, 33});
@@ -173,6 +173,6 @@ class Recorder {
 
 }  // namespace
 
-RandomTraining random_training(uint64_t seed) { return Recorder(seed).run(); }
+RandomTraining random_training(uint64_t seed) { return RandomRecorder(seed).run(); }
 
 }  // namespace fluid::testing

@@ -66,24 +66,6 @@ Number arithmetic(ScalarOp op, DType dtype, Number a, Number b) {
   }
 }
 
-template <class T>
-bool compare(ScalarOp op, T a, T b) {
-  switch (op) {
-    case ScalarOp::eq:
-      return a == b;
-    case ScalarOp::ne:
-      return a != b;
-    case ScalarOp::lt:
-      return a < b;
-    case ScalarOp::le:
-      return a <= b;
-    case ScalarOp::gt:
-      return a > b;
-    default:
-      return a >= b;
-  }
-}
-
 Number cast(const ExprNode& node, Number x) {
   const DType from = node.args[0].dtype();
   if (node.dtype == DType::boolean) return of_int(is_float(from) ? x.f != 0 : x.i != 0);

@@ -22,6 +22,25 @@ double apply_elementary(ScalarOp op, double x);
 /// std::fmod(a, b), moved by b if the signs differ: torch.remainder.
 double floored_remainder(double a, double b);
 
+/// Result of a comparison: eq, ne, lt, le, gt or ge.
+template <class T>
+bool compare(ScalarOp op, T a, T b) {
+  switch (op) {
+    case ScalarOp::eq:
+      return a == b;
+    case ScalarOp::ne:
+      return a != b;
+    case ScalarOp::lt:
+      return a < b;
+    case ScalarOp::le:
+      return a <= b;
+    case ScalarOp::gt:
+      return a > b;
+    default:
+      return a >= b;
+  }
+}
+
 /// Reads operand `operand` at `index`, which is in range.
 using ReadElement = std::function<Number(size_t operand, const std::vector<int64_t>& index)>;
 
