@@ -179,8 +179,7 @@ int64_t bytes_named_as_entries(const fs::path& directory) {
 }  // namespace
 
 ObjectCache ObjectCache::for_kernels(std::string directory, int64_t limit) {
-  const char* given = std::getenv("FLUID_KERNEL_CACHE");
-  if (directory.empty() && given) directory = given;
+  if (const char* shared = std::getenv("FLUID_KERNEL_CACHE")) directory = shared;
   return {std::move(directory), limit};
 }
 

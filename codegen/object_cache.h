@@ -29,9 +29,9 @@ class ObjectCache {
   /// from any thread.
   static void set_error_listener(std::function<void(const std::string&)> listener);
 
-  /// Returns the cache of compiled kernels in `directory`. If `directory` is empty, uses the
-  /// directory in $FLUID_KERNEL_CACHE; if this variable is not set, the cache is disabled. The
-  /// variable applies to compiled kernels only, not to tuning choices, so it cannot change results.
+  /// Returns the cache of compiled kernels in $FLUID_KERNEL_CACHE, or in `directory` if this
+  /// variable is not set. If both are empty, the cache is disabled. The variable does not apply to
+  /// tuning choices, so it cannot change results.
   static ObjectCache for_kernels(std::string directory, int64_t limit);
 
   /// Returns the 128-bit XXH3 hash of `text` as 32 hexadecimal digits.

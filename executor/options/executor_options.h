@@ -95,8 +95,8 @@ struct ExecutorOptions {
   /// Whether to add the schedule Manual to a program that has no learning-rate schedule, so that
   /// Executor::set_learning_rate() works.
   bool settable_lr = false;
-  /// Cache folder of compiled kernels and autotuning results. If empty, autotuning results are not
-  /// cached, and kernels are cached only if $FLUID_KERNEL_CACHE names a folder.
+  /// Cache folder of compiled kernels and autotuning results. Empty: no cache. $FLUID_KERNEL_CACHE,
+  /// if set, replaces the folder for compiled kernels.
   std::string cache_dir = {};
   /// Maximum size of the arena in bytes; 0: the memory of the place. When the arena grows, the old
   /// arena is freed once the variables are copied and no output tensor refers to it.

@@ -50,7 +50,12 @@ std::map<std::string, std::string> files_of(const std::string& directory) {
   return files;
 }
 
-TEST(Cache, SecondCompilerFindsEverything) {
+class Cache : public ::testing::Test {
+ protected:
+  void SetUp() override { unsetenv("FLUID_KERNEL_CACHE"); }
+};
+
+TEST_F(Cache, SecondCompilerFindsEverything) {
   const TempDir dir;
   EXPECT_EQ(compile_in(dir.path()).compiled, 3);
   const CompileStats second = compile_in(dir.path());
@@ -58,14 +63,14 @@ TEST(Cache, SecondCompilerFindsEverything) {
   EXPECT_EQ(second.cache_hits, 3);
 }
 
-TEST(Cache, SameKernelsGiveTheSameBytes) {
+TEST_F(Cache, SameKernelsGiveTheSameBytes) {
   const TempDir a, b;
   compile_in(a.path());
   compile_in(b.path(), 3);
   EXPECT_EQ(files_of(a.path()), files_of(b.path()));
 }
 
-TEST(Cache, EqualKernelsAreCompiledOnce) {
+TEST_F(Cache, EqualKernelsAreCompiledOnce) {
   std::vector<kir::Kernel> kernels = {scaled(2), scaled(2)};
   kernels[1].name = "other";
   const TempDir dir;
@@ -76,7 +81,7 @@ TEST(Cache, EqualKernelsAreCompiledOnce) {
   EXPECT_EQ(compiler.stats().compiled, 1);
 }
 
-TEST(Cache, FlippedByteOnlyCostsACompile) {
+TEST_F(Cache, FlippedByteOnlyCostsACompile) {
   const TempDir dir;
   compile_in(dir.path());
   const auto whole = files_of(dir.path());
@@ -93,11 +98,11 @@ TEST(Cache, FlippedByteOnlyCostsACompile) {
   EXPECT_EQ(files_of(dir.path()), whole);
 }
 
-TEST(Cache, UnusableDirectoryOnlyCostsTime) {
+TEST_F(Cache, UnusableDirectoryOnlyCostsTime) {
   EXPECT_EQ(compile_in("/proc/no-such-place").compiled, 3);
 }
 
-TEST(Cache, ManyWritersLeaveWholeEntries) {
+TEST_F(Cache, ManyWritersLeaveWholeEntries) {
   const TempDir dir;
   std::vector<std::thread> writers;
   for (int i = 0; i < 4; ++i) writers.emplace_back([&] { compile_in(dir.path()); });
@@ -117,7 +122,7 @@ void put_three(const ObjectCache& cache, const TempDir& dir) {
   }
 }
 
-TEST(Cache, OldestEntriesGoFirst) {
+TEST_F(Cache, OldestEntriesGoFirst) {
   const TempDir dir;
   const ObjectCache cache(dir.path(), 2500);
   put_three(cache, dir);
@@ -128,7 +133,7 @@ TEST(Cache, OldestEntriesGoFirst) {
   EXPECT_TRUE(cache.find(key(2)));
 }
 
-TEST(Cache, NeitherCountsNorRemovesForeignFiles) {
+TEST_F(Cache, NeitherCountsNorRemovesForeignFiles) {
   const TempDir dir;
   const std::string entry_like = key(9) + ".o";  // not written by a cache: no magic
   const std::vector<std::string> foreign = {"dataset.bin", "thesis.txt", "notes.o", entry_like,
@@ -147,7 +152,7 @@ TEST(Cache, NeitherCountsNorRemovesForeignFiles) {
   for (const std::string& name : foreign) EXPECT_TRUE(left.contains(name)) << name;
 }
 
-TEST(Cache, FilesOfWritersThatDiedGo) {
+TEST_F(Cache, FilesOfWritersThatDiedGo) {
   const TempDir dir;
   const ObjectCache cache(dir.path(), 0);
   put_three(cache, dir);

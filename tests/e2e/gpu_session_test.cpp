@@ -274,6 +274,7 @@ TEST_F(GpuPlace, AProgramIsOneModule) {
 }
 
 TEST_F(GpuPlace, MachineCodeIsKeptOnDisk) {
+  unsetenv("FLUID_KERNEL_CACHE");
   const TempDir dir;
   const auto report = [&](int64_t assembler) {
     fluid::testing::reset_host_gpu({.assembler = assembler});

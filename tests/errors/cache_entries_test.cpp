@@ -24,6 +24,7 @@ class CacheEntries : public FluidrunTest {
   void SetUp() override {
     FluidrunTest::SetUp();
     if (IsSkipped()) return;
+    unsetenv("FLUID_KERNEL_CACHE");
     ASSERT_EQ(train().code, 0);
     for (const auto& entry : fs::directory_iterator(dir_.file("cache"))) {
       entries_.push_back(entry.path());

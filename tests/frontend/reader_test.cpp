@@ -153,7 +153,7 @@ std::vector<int64_t> epoch_of(std::vector<Reader>& ranks) {
       EXPECT_EQ(batch->find("pair")->shape(), (std::vector<int64_t>{batch->size, 2}));
       for (const int64_t id : batch->find("id")->as<int64_t>()) ids.push_back(id);
       if (&rank == &ranks.back()) {
-        EXPECT_EQ(batch->whole, whole);
+        EXPECT_EQ(batch->global_batch_size, whole);
       }
     }
     if (last == nullptr) return ids;
@@ -204,7 +204,7 @@ TEST(Reader, ARankWithoutSamplesGetsAnEmptyBatch) {
     ASSERT_NE(none, nullptr);
     EXPECT_EQ(none->size, 0);
     EXPECT_EQ(none->first, 3);
-    EXPECT_EQ(none->whole, 3);
+    EXPECT_EQ(none->global_batch_size, 3);
     EXPECT_EQ(none->find("pair")->shape(), (std::vector<int64_t>{0, 2}));
     EXPECT_EQ(ranks[3].next(), nullptr);
   }

@@ -150,7 +150,7 @@ std::vector<int64_t> epoch_of(std::vector<Reader>& ranks) {
       }
       EXPECT_EQ(batch->first, whole);
       whole += batch->size;
-      expected = batch->whole;
+      expected = batch->global_batch_size;
       smallest = std::min(smallest, batch->size);
       largest = std::max(largest, batch->size);
       append(*batch, ids);

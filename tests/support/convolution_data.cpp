@@ -11,26 +11,28 @@
 namespace fluid::testing {
 namespace {
 
-using Place = std::array<int64_t, 4>;
+using ImageIndex = std::array<int64_t, 4>;  ///< [n, c, h, w], or extents
 
 int64_t windows(int64_t in, const ConvolutionSize& s) {
   return (in + 2 * s.padding - s.dilation * (s.taps - 1) - 1) / s.stride + 1;
 }
 
 /// Where an element of images or maps with these extents lies.
-int64_t image_at(const FluidGpuConvolution& c, const Place& extents, const Place& p) {
+int64_t image_at(const FluidGpuConvolution& c, const ImageIndex& extents, const ImageIndex& p) {
   const auto [n, channel, y, x] = p;
   const auto [_, channels, height, width] = extents;
   return c.channels_last != 0 ? ((n * height + y) * width + x) * channels + channel
                               : ((n * channels + channel) * height + y) * width + x;
 }
 
-Place images(const FluidGpuConvolution& c) { return {c.images, c.channels, c.height, c.width}; }
-Place maps(const FluidGpuConvolution& c) {
+ImageIndex images(const FluidGpuConvolution& c) {
+  return {c.images, c.channels, c.height, c.width};
+}
+ImageIndex maps(const FluidGpuConvolution& c) {
   return {c.images, c.filters, c.map_height, c.map_width};
 }
 
-int64_t product(const Place& p) { return p[0] * p[1] * p[2] * p[3]; }
+int64_t product(const ImageIndex& p) { return p[0] * p[1] * p[2] * p[3]; }
 int64_t filter_numbers(const FluidGpuConvolution& c) {
   return c.filters * c.channels / c.groups * c.filter_height * c.filter_width;
 }
@@ -48,7 +50,7 @@ std::array<int64_t, 3> sizes(const FluidGpuConvolution& c) {
 template <class Visit>
 void for_each_product_term(const FluidGpuConvolution& c, const Visit& visit) {
   const int64_t own = c.channels / c.groups;
-  Place m;
+  ImageIndex m;
   for (int64_t at = 0; at < product(maps(c)); ++at) {
     m = {at / (c.map_width * c.map_height * c.filters),
          at / (c.map_width * c.map_height) % c.filters, at / c.map_width % c.map_height,
