@@ -22,8 +22,8 @@ struct CompiledKernel {
 };
 
 struct CompilerOptions {
-  /// Directory of the disk cache. Empty: the directory in $FLUID_KERNEL_CACHE, or no disk cache if
-  /// the variable is not set.
+  /// Directory of the disk cache. If empty, the directory in $FLUID_KERNEL_CACHE is used. If this
+  /// variable is not set either, there is no disk cache.
   std::string cache_dir;
   /// Maximum size of the disk cache in bytes. Above this size, the least recently used entries
   /// are removed.
