@@ -37,8 +37,8 @@ llvm::Triple triple_of(const std::string& text) { return llvm::Triple(text); }
 const std::string& triple_of(const std::string& text) { return text; }
 #endif
 
-// A GPU architecture, sm_<number>. `llvm` is the first LLVM major version that supports the
-// architecture. It is 0 if every LLVM version that can build this file does.
+// A GPU architecture, sm_<number>. `llvm` is the first LLVM major version that supports it; 0: all
+// versions that can compile this file.
 struct GpuArch {
   int number, llvm;
 };
@@ -46,8 +46,8 @@ constexpr std::array kGpuArchs = {GpuArch{80, 0},   GpuArch{86, 0},   GpuArch{89
                                   GpuArch{90, 0},   GpuArch{100, 20}, GpuArch{103, 21},
                                   GpuArch{120, 20}, GpuArch{121, 21}};
 
-/// Calls the new-handler once, then throws std::bad_alloc. (operator new calls the handler in a
-/// loop.)
+/// Calls the new-handler once, then throws std::bad_alloc. operator new would call the handler
+/// in a loop.
 [[noreturn]] void throw_bad_alloc() {
   if (const std::new_handler handler = std::get_new_handler()) handler();
   throw std::bad_alloc();

@@ -60,7 +60,7 @@ class KernelEmitter {
   void load_buffer_pointers(llvm::Value* table);
   void emit_block_loop(const kir::Block& body);
   void emit_block(const kir::Block& statements);
-  void forget_values();
+  void clear_cached_values();
   void emit(const kir::For& loop);
   void emit(const kir::Let& let);
   void emit(const kir::Accumulator& acc);
@@ -161,7 +161,7 @@ class KernelEmitter {
   void emit_error_store(const kir::StoreTo& s);
   /// Returns the known alignment of a vector access whose lane 0 is at element `offset`.
   llvm::Align vector_alignment(DType dtype, const Expr& offset);
-  bool may_read_stored(const Expr& e, int64_t buffer) const;
+  bool may_load_from(const Expr& e, int64_t buffer) const;
   bool emit_interleaved_loop(const kir::For& loop, int64_t begin, int64_t end);
   llvm::Value* interleaved_part(const std::vector<llvm::Value*>& values, int64_t part);
   void emit_strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value,

@@ -163,7 +163,7 @@ void KernelEmitter::emit_counted_loop(llvm::Value* begin, llvm::Value* end, llvm
 
 void KernelEmitter::emit_block(const kir::Block& statements) {
   for (const kir::Stmt& s : statements) {
-    forget_values();
+    clear_cached_values();
     const void* which = std::visit(
         [&](const auto& statement) -> const void* {
           emit(statement);
@@ -174,7 +174,7 @@ void KernelEmitter::emit_block(const kir::Block& statements) {
   }
 }
 
-void KernelEmitter::forget_values() {
+void KernelEmitter::clear_cached_values() {
   values_.clear();
   first_lane_values_.clear();
   uniform_.clear();

@@ -168,7 +168,7 @@ Value* half_exp_sum(MathOps& m, Value* x, bool subtract) {
   Value* q = m.div(p, m.add(m.constant(1), p));
   Value* large = m.pow2(m.isub(a.n, m.int_constant(2)));  // 2^n / 4, because 2^n may overflow
   Value* small = m.pow2(m.isub(m.int_constant(-2), a.n));
-  small = m.select(m.test_bits(a.n, -64), m.constant(0), small);  // negligible from n = 64 on
+  small = m.select(m.test_bits(a.n, -64), m.constant(0), small);  // negligible for n >= 64
   if (subtract) small = m.neg(small);
   Value* y = m.add(m.add(large, small), m.fma(large, p, m.neg(m.mul(small, q))));
   return m.add(y, y);

@@ -11,7 +11,7 @@ namespace fluid::emit {
 /// 2 ulp for f32 and 4 ulp for f64. Infinities, NaNs, zeros and subnormals are handled as in the C
 /// library (ISO C99, F.9).
 llvm::Value* emit_elementary_function(llvm::IRBuilder<>& b, ScalarOp op, llvm::Value* x);
-/// Emits sin, cos, tan, asin, acos or atan. The error bounds are the same as for
+/// Emits sin, cos, tan, asin, acos or atan of `x`, with the error bounds of
 /// emit_elementary_function().
 llvm::Value* emit_trigonometric_function(llvm::IRBuilder<>& b, ScalarOp op, llvm::Value* x);
 /// Emits x to the power y, with the special cases of pow() in C (ISO C99, F.9.4.4).

@@ -96,7 +96,7 @@ class MathOps {
   Value* test_bits(Value* a, int64_t mask) {
     return b_.CreateICmpNE(iand(a, mask), int_constant(0));
   }
-  Value* bool_to_int(Value* truth) { return b_.CreateZExt(truth, ints_); }
+  Value* bool_to_int(Value* condition) { return b_.CreateZExt(condition, ints_); }
   Value* to_float(Value* a) { return b_.CreateSIToFP(a, type_); }
   Value* to_float_unsigned(Value* a) { return b_.CreateUIToFP(a, type_); }
   /// Returns the high 64 bits of the 128-bit product of unsigned 64-bit integers.

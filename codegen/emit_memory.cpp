@@ -270,15 +270,15 @@ llvm::Value* KernelEmitter::emit_strided_load(const Expr& e, int64_t stride, llv
       b_.CreateMaskedLoad(wide, element_address(n.ivalue, offset), alignment(dtype), wide_mask,
                           llvm::Constant::getNullValue(wide)),
       n.ivalue);
-  std::vector<int> pick;
-  for (int64_t i = 0; i < lanes_; ++i) pick.push_back(static_cast<int>(i * stride));
-  return b_.CreateShuffleVector(loaded, pick);
+  std::vector<int> indices;
+  for (int64_t i = 0; i < lanes_; ++i) indices.push_back(static_cast<int>(i * stride));
+  return b_.CreateShuffleVector(loaded, indices);
 }
 
-/// Returns the mask of a vector load whose result is shuffled, with one bit per element. An element
-/// is enabled if `mask` enables any lane that reads the element. The lanes that read element i are
-/// readers[0][i], readers[1][i], ...; unused entries are `lanes_`. Conjuncts of `mask` that are
-/// equal in all lanes are applied without a shuffle.
+/// Returns the mask of a vector load whose elements are then shuffled into the lanes. The mask
+/// enables an element if `mask` enables any lane that reads it. The lanes that read element i are
+/// readers[k][i] for all k; `lanes_` marks an unused entry. Conjuncts of `mask` that are equal in
+/// all lanes are applied without a shuffle.
 llvm::Value* KernelEmitter::shuffled_load_mask(llvm::Value* mask,
                                                const std::vector<std::vector<int>>& readers) {
   const auto count = static_cast<unsigned>(readers.front().size());
@@ -300,8 +300,8 @@ llvm::Value* KernelEmitter::shuffled_load_mask(llvm::Value* mask,
   llvm::Value* none = llvm::Constant::getNullValue(differs->getType());
   llvm::Value* any = nullptr;
   for (const std::vector<int>& lanes : readers) {
-    llvm::Value* asked = b_.CreateShuffleVector(differs, none, lanes);
-    any = any ? b_.CreateOr(any, asked) : asked;
+    llvm::Value* enabled = b_.CreateShuffleVector(differs, none, lanes);
+    any = any ? b_.CreateOr(any, enabled) : enabled;
   }
   return common ? b_.CreateAnd(any, b_.CreateVectorSplat(count, common)) : any;
 }
@@ -324,13 +324,13 @@ llvm::Value* KernelEmitter::emit_shuffled_load(const Expr& e, const std::vector<
     readers[nth][element] = static_cast<int>(i);
   }
   if (!mask) mask = splat(b_.getTrue());
-  llvm::Value* touched = shuffled_load_mask(mask, readers);
+  llvm::Value* load_mask = shuffled_load_mask(mask, readers);
   llvm::Value* address = element_address(n.ivalue, emit_first_lane(n.args[0]));
-  auto* loaded = attach_alias_scopes(b_.CreateMaskedLoad(type, address, alignment(dtype), touched,
+  auto* loaded = attach_alias_scopes(b_.CreateMaskedLoad(type, address, alignment(dtype), load_mask,
                                                          llvm::Constant::getNullValue(type)),
                                      n.ivalue);
-  const std::vector<int> pick(steps.begin(), steps.end());
-  return b_.CreateShuffleVector(loaded, pick);
+  const std::vector<int> indices(steps.begin(), steps.end());
+  return b_.CreateShuffleVector(loaded, indices);
 }
 
 llvm::Value* KernelEmitter::emit_gather(const Expr& e, llvm::Value* mask) {
@@ -345,9 +345,9 @@ llvm::Value* KernelEmitter::emit_gather(const Expr& e, llvm::Value* mask) {
 }
 
 /// Stores an error word. The store is atomic, because several threads may write the same word. If
-/// several lanes have an error, stores the largest value, because a maximum reduction is defined
-/// for every mask. Extracting the first enabled lane would be undefined for an empty mask, and LLVM
-/// may hoist the extraction above the test of the mask.
+/// several lanes have an error, stores the largest value. The maximum reduction is defined even for
+/// an empty mask. Extracting the first enabled lane would be undefined, and LLVM may hoist the
+/// extraction above the test of the mask.
 void KernelEmitter::emit_error_store(const kir::StoreTo& s) {
   llvm::Value* mask = and_masks(vector_ ? vector_->mask : nullptr, emit_expr(s.mask));
   llvm::Value* value = emit_expr(s.value);
@@ -414,7 +414,7 @@ void KernelEmitter::emit_store(const kir::StoreTo& s) {
 }
 
 /// Whether `e` loads from `buffer`, or from an input that may alias an output.
-bool KernelEmitter::may_read_stored(const Expr& e, int64_t buffer) const {
+bool KernelEmitter::may_load_from(const Expr& e, int64_t buffer) const {
   bool found = false;
   for_each_node(e, [&](const Expr& n) {
     if (n.op() != ScalarOp::load) return;
@@ -425,18 +425,18 @@ bool KernelEmitter::may_read_stored(const Expr& e, int64_t buffer) const {
   return found;
 }
 
-/// Emits an unrolled loop that stores every element of a contiguous range. With n iterations,
-/// iteration i stores elements i, i + n, i + 2 n, ... of the range. Interleaves the values and
-/// stores whole vectors, because masked stores of every n-th element are slow. Returns false and
-/// emits nothing if `loop` has another form.
+/// Emits an unrolled loop whose n iterations together store a contiguous memory range. Iteration i
+/// stores elements i, i + n, i + 2 n, ... of the range. Interleaves the values and stores whole
+/// vectors, because masked stores of every n-th element are slow. Returns false and emits nothing
+/// if `loop` is not such a loop.
 bool KernelEmitter::emit_interleaved_loop(const kir::For& loop, int64_t begin, int64_t end) {
   const int64_t n = end - begin;
   if (device_ != Device::cpu || !vector_ || vector_->mask || n < 2 || n > kMaxStride) return false;
   const auto* store = loop.body->empty() ? nullptr : std::get_if<kir::StoreTo>(&loop.body->back());
-  if (!store || store->mask || may_read_stored(store->value, store->buffer)) return false;
+  if (!store || store->mask || may_load_from(store->value, store->buffer)) return false;
   for (size_t i = 0; i + 1 < loop.body->size(); ++i) {
     const auto* let = std::get_if<kir::Let>(&(*loop.body)[i]);
-    if (!let || may_read_stored(let->value, store->buffer)) return false;
+    if (!let || may_load_from(let->value, store->buffer)) return false;
   }
   const kir::Buffer& buffer = find_buffer(store->buffer);
   const std::optional<Affine> offset = as_affine(store->offset);
@@ -454,7 +454,7 @@ bool KernelEmitter::emit_interleaved_loop(const kir::For& loop, int64_t begin, i
   for (int64_t i = begin; i < end; ++i) {
     bind(i);
     emit_block({loop.body->begin(), loop.body->end() - 1});
-    forget_values();
+    clear_cached_values();
     if (i == begin) first_offset = emit_first_lane(store->offset);
     llvm::Value* value = emit_expr(store->value);
     values.push_back(splat(to_storage_type(value, store->value.dtype(), buffer.dtype)));
@@ -469,8 +469,8 @@ bool KernelEmitter::emit_interleaved_loop(const kir::For& loop, int64_t begin, i
   return true;
 }
 
-/// Interleaves the elements of `values` and returns vector number `part` of the result. Shuffles in
-/// one input at a time, because LLVM scalarizes a shuffle of more than two registers.
+/// Interleaves the elements of `values` and returns vector number `part` of the result. Each
+/// shuffle adds one input, because LLVM scalarizes a shuffle of more than two registers.
 llvm::Value* KernelEmitter::interleaved_part(const std::vector<llvm::Value*>& values,
                                              int64_t part) {
   const auto n = static_cast<int64_t>(values.size());

@@ -23,8 +23,8 @@ class ThreadOps {
   llvm::Value* thread_rank() const { return thread_rank_; }
   llvm::Value* thread_group_index() const { return thread_group_index_; }
   llvm::Value* thread_group_count() const { return thread_group_count_; }
-  /// Butterfly shuffle: returns the value of `v` in the thread whose rank is this thread's rank xor
-  /// `distance`. `distance` must be less than the warp size.
+  /// Butterfly shuffle, as __shfl_xor_sync: returns `v` of the lane whose index is this lane's
+  /// index xor `distance`. `distance` must be less than the warp size.
   llvm::Value* shuffle_xor(llvm::Value* v, int64_t distance);
   /// Emits a barrier for the threads of the thread group.
   void barrier();

@@ -9,9 +9,9 @@
 namespace fluid {
 namespace {
 
-/// Returns the vector loop of a kernel that otherwise consists of Lets. Returns null for other
-/// kernels, and if the loop holds anything but Lets and unmasked stores.
-kir::For* only_loop(kir::Kernel& kernel) {
+/// Returns the vector loop of `kernel` if the kernel consists of Lets followed by this loop, and
+/// the loop contains only Lets and unmasked stores. Otherwise returns null.
+kir::For* single_vector_loop(kir::Kernel& kernel) {
   if (kernel.body.empty() || !kernel.finish.empty()) return nullptr;
   const auto is_let = [](const kir::Stmt& s) { return std::holds_alternative<kir::Let>(s); };
   if (!std::all_of(kernel.body.begin(), kernel.body.end() - 1, is_let)) return nullptr;
@@ -47,7 +47,8 @@ int64_t fill_size(const kir::Kernel& kernel) {
   return size;
 }
 
-/// Appends words to the kernel's constants buffer. `statements` loads the words.
+/// Appends 64-bit words to the kernel's constants buffer. `statements` holds Lets with the loaded
+/// words.
 class ConstantLoads {
  public:
   explicit ConstantLoads(KernelBuilder& builder) : b_(builder) {}
@@ -91,7 +92,7 @@ class ConstantLoads {
 void make_generic_if_fill(KernelBuilder& b) {
   kir::Kernel& kernel = b.kernel;
   const int64_t size = fill_size(kernel);
-  kir::For* loop = only_loop(kernel);
+  kir::For* loop = single_vector_loop(kernel);
   if (size == 0 || !loop) return;
 
   // Renumbers the loop variables, because their numbers depend on the rank of the result, which

@@ -19,8 +19,8 @@ namespace fluid {
 inline constexpr int64_t kGpuAlignment = 16;
 
 /// Schedules a fused group for a GPU. Returns its kernels in launch order. Each kernel starts after
-/// the previous one has finished. All kernels have the buffers of the group (see
-/// codegen/schedule.h).
+/// the previous one has finished. All kernels have the same buffers, in the order that
+/// codegen/schedule.h defines.
 std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& name);
 
 /// Splits a kernel that has a finish function into two kernels. The second kernel runs the finish

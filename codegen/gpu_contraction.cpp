@@ -48,8 +48,7 @@ std::optional<GpuContraction> GpuContraction::match(KernelBuilder& b) {
   c.choose_tiles();
   c.choose_splits();
   const bool shares = loads_of(c.roots_.front().body).size() > 1;
-  // A sum of the elements of one operand is left to the row-wise schedule (Sweep), unless split-K
-  // is used.
+  // Leaves a sum over a single operand to the row-wise schedule (Sweep), unless split-K is used.
   return shares || c.splits_ > 1 ? std::optional(std::move(c)) : std::nullopt;
 }
 
@@ -90,10 +89,10 @@ double GpuContraction::load_cost(const Expr& load, const std::vector<Tile>& tile
   double n = step <= 1 ? 1 : (step <= 4 ? 2 : kUncoalescedCost);
   for (const Tile& t : tiles) {
     if (!depends_on(load.args()[0], t.var)) continue;
-    const bool together = step_of(load, t.var) == 1 && t.size % kVectorTerms == 0 &&
-                          load.args().size() == 1 && !b_.extent(t.var).batch &&
-                          b_.extent(t.var).size % kVectorTerms == 0;
-    n *= static_cast<double>(t.size) / (together ? static_cast<double>(kVectorTerms) : 1);
+    const bool vector_load = step_of(load, t.var) == 1 && t.size % kVectorTerms == 0 &&
+                             load.args().size() == 1 && !b_.extent(t.var).batch &&
+                             b_.extent(t.var).size % kVectorTerms == 0;
+    n *= static_cast<double>(t.size) / (vector_load ? static_cast<double>(kVectorTerms) : 1);
   }
   return n;
 }
@@ -170,8 +169,7 @@ std::vector<kir::Kernel> GpuContraction::emit() {
   return kernels;
 }
 
-/// Returns the range [begin, end) of the first reduction variable that the current slice of split-K
-/// sums.
+/// Returns the bounds [begin, end) of the first reduction variable in the current slice of split-K.
 std::pair<Expr, Expr> GpuContraction::split_bounds() const {
   const Expr size = extent_expr(b_.extent(roots_.front().reduce.front()));
   if (splits_ == 1) return {Expr::index(0), size};
@@ -242,12 +240,12 @@ kir::Block& GpuContraction::emit_reduction_loops(TileBody& tile, kir::Block& out
     --serial;
   }
   const Dim& inner = b_.extent(vars[serial - 1]);
-  const bool together = serial == vars.size() && !inner.batch && inner.size % kVectorTerms == 0;
+  const bool vector_load = serial == vars.size() && !inner.batch && inner.size % kVectorTerms == 0;
   kir::Block* at = &out;
   for (size_t i = 0; i < vars.size(); ++i) {
     const auto [begin, end] =
         i == 0 ? split_bounds() : std::pair(Expr::index(0), extent_expr(b_.extent(vars[i])));
-    if (together && i + 1 == vars.size()) {
+    if (vector_load && i + 1 == vars.size()) {
       const Expr step = b_.new_var(), within = b_.new_var(), four = Expr::index(kVectorTerms);
       at = &add_loop(*at, step.node().ivalue, scalar::floordiv(begin, four),
                      scalar::floordiv(end, four));

@@ -24,7 +24,7 @@ class Stages {
       : base_(group, name, kGpu), name_(std::move(name)), stored_(group.roots.size()) {
     // Each stage computes complete reductions, without partial results per block.
     for (FusionRoot& s : base_.group.roots) s.reduces_rows = false;
-    find_deferred_maps();
+    find_deferred_roots();
   }
 
   std::vector<kir::Kernel> kernels() {
@@ -45,7 +45,7 @@ class Stages {
   const FusionRoot& source(int id) const { return base_.group.roots[static_cast<size_t>(id)]; }
 
   /// Returns the ids of a stage's reductions or, if `reductions` is false, of its elementwise
-  /// roots. Omits deferred roots. Each inner vector holds roots with equal loops.
+  /// roots. Groups roots with equal loops. Omits deferred roots.
   std::vector<std::vector<int>> roots_with_equal_loops(int stage, bool reductions) const {
     std::vector<std::vector<int>> sets;
     for (int id = 0; id < static_cast<int>(base_.group.roots.size()); ++id) {
@@ -61,11 +61,10 @@ class Stages {
   }
 
   /// Finds the deferred roots, which the last kernels compute. A deferred root is an elementwise
-  /// root whose loops run over exactly the row variables of a GroupPart, for example an update of
-  /// running statistics. It may be computed in place, because each iteration reads only elements of
-  /// the row that it writes. A deferred root must not read an input that an earlier elementwise
-  /// root may overwrite.
-  void find_deferred_maps() {
+  /// root that loops over exactly the row variables of a GroupPart, such as an update of running
+  /// statistics. It may run in place, because an iteration reads only elements of the row that it
+  /// writes. A root is not deferred if it reads an input that a non-deferred root may overwrite.
+  void find_deferred_roots() {
     const Group& group = base_.group;
     // Output index -> id of the elementwise root that computes the output.
     std::map<int, int> producers;
@@ -200,7 +199,7 @@ class Stages {
     kernels_.push_back(std::move(b.kernel));
   }
 
-  KernelBuilder base_;  ///< copied for each kernel; holds all buffers added so far
+  KernelBuilder base_;  ///< copied for each kernel; contains all buffers added so far
   std::string name_;
   std::set<int> deferred_;       ///< ids of the deferred roots
   std::vector<Buffers> stored_;  ///< scratch buffers of reduction results, indexed by root id

@@ -23,8 +23,8 @@ constexpr double kBusyThreads = 32 * 1024;
 /// would not. `sweep`: the kernels of the row-wise schedule, with their thread group sizes.
 bool leaves_gpu_idle(const Group& group, const std::vector<kir::Kernel>& sweep);
 
-/// Returns the kernels of the group, in order of their stages. Except for scratch buffers, they
-/// have the buffers of the row-wise schedule. Valid only if leaves_gpu_idle() is true.
+/// Returns the kernels of the group in launch order. They have the same buffers as the
+/// row-wise schedule, except for scratch buffers. Valid only if leaves_gpu_idle() is true.
 std::vector<kir::Kernel> schedule_in_stages(const Group& group, const std::string& name);
 
 }  // namespace fluid

@@ -136,7 +136,8 @@ inline constexpr double kLogTail64[] = {
     0x1.3b1395b82701ep-3, 0x1.1118cd67251c5p-3, 0x1.df7ba1f4809c3p-4, 0x1.e03a7acf07f85p-4,
 };
 
-/// ln 2 as a sum of two numbers. An exponent times the first is exact, with or without fma.
+/// ln 2 as a sum of two numbers. The product of a binary exponent and the first number is exact,
+/// with or without fma.
 inline constexpr double kLn2High32 = 0x1.62e4000000000p-1;
 inline constexpr double kLn2Low32 = 0x1.7f7d1cf79abcap-20;
 inline constexpr double kLn2High64 = 0x1.62e42fee00000p-1;

@@ -20,17 +20,17 @@ constexpr double kGatherCost = 16;
 constexpr double kMaxContractionCost = 3;
 // Minimum length of the sum; shorter sums use the row-wise schedule (Sweep).
 constexpr double kMinContractionTerms = 9;
-// Assumed number of results that share a load. The assumption is made if every choice of the vector
-// variable makes the loads of some operand expensive. For example, a depthwise convolution of
+// Number of results that are assumed to share a load, see shared_cost(). Used only if no vector
+// variable is acceptable at the full cost of the loads. For example, a depthwise convolution of
 // channels-last images gathers the filters.
-constexpr double kReusingResults = 8;
+constexpr double kResultsPerSharedLoad = 8;
 // Maximum number of multiply-adds in the body of the innermost loop.
 constexpr double kMaxUnrolledProducts = 300;
 // Maximum extent of an unrolled reduction loop. Covers the kernel sizes of most convolutions.
 constexpr int64_t kMaxUnrolledExtent = 8;
 constexpr double kBlockProducts = 200e3;
-// Tile size for the remainder of a tiled variable whose extent depends on the batch size. Not used
-// if full tiles are at most this large.
+// Tile size for the remainder of a tiled variable whose extent depends on the batch size. Used only
+// if full tiles are larger.
 constexpr int64_t kRemainderTile = 4;
 // Maximum number of vector accumulators of a tile with several vectors along the vector variable.
 constexpr int64_t kMaxParallelAccumulators = 16;
@@ -119,19 +119,20 @@ double Contraction::result_access_cost(int64_t vector_var) const {
   return cost / estimated_trip_count(b_, roots_.front().reduce);
 }
 
-/// Returns the cost of `load` per product. If `load` does not depend on a result variable with an
-/// extent of at least kReusingResults, assumes that kReusingResults results share the load.
+/// Returns the cost of `load` per product, divided by kResultsPerSharedLoad if that many results
+/// share the load. They share it if it does not depend on some result variable (other than
+/// `vector_var`) with at least kResultsPerSharedLoad values.
 double Contraction::shared_cost(const OperandLoad& load, int64_t vector_var) const {
   const bool shared = std::ranges::any_of(roots_.front().out, [&](int64_t v) {
     return v != vector_var && !depends_on(load.offset, v) &&
-           estimated_extent(b_.extent(v)) >= kReusingResults;
+           estimated_extent(b_.extent(v)) >= kResultsPerSharedLoad;
   });
-  return shared ? load.cost / kReusingResults : load.cost;
+  return shared ? load.cost / kResultsPerSharedLoad : load.cost;
 }
 
 /// Chooses the vector variable with the lowest cost per product. Returns false if no cost is below
-/// kMaxContractionCost. `share_loads`: whether to use shared_cost() instead of the full cost of a
-/// load.
+/// kMaxContractionCost, or if a product has fewer than two operand loads. `share_loads`: whether to
+/// use shared_cost() instead of the full cost of a load.
 bool Contraction::choose_vector_var(bool share_loads) {
   const FlatRoot& sum = roots_.front();
   Vars candidates = sum.out;
@@ -140,13 +141,13 @@ bool Contraction::choose_vector_var(bool share_loads) {
   for (int64_t v : candidates) {
     const bool reduced = contains(sum.reduce, v);
     double cost = reduced ? 0.2 : 0;
-    bool walks = false;
+    bool varies = false;
     for (const OperandLoad& load : operand_loads(v)) {
       cost += (share_loads ? shared_cost(load, v) : load.cost) / 2;
-      walks = walks || depends_on(load.offset, v);
+      varies = varies || depends_on(load.offset, v);
     }
     cost /= lane_utilization(b_.extent(v));
-    if (!walks || cost >= kMaxContractionCost) continue;
+    if (!varies || cost >= kMaxContractionCost) continue;
     cost += result_access_cost(v);
     if (cost < best) {
       best = cost;

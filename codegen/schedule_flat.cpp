@@ -37,15 +37,15 @@ std::vector<Expr> clamp(const KernelBuilder& builder, const Type& type, const Ex
 
 /// Whether all index expressions in `e` use the variables `a` and `b` only as a * size + b. One
 /// loop can then replace the loops over both variables.
-bool only_together(const Expr& e, int64_t a, int64_t b, int64_t size,
-                   std::map<const ExprNode*, bool>& memo) {
+bool only_in_row_major_index(const Expr& e, int64_t a, int64_t b, int64_t size,
+                             std::map<const ExprNode*, bool>& memo) {
   if (auto it = memo.find(e.get()); it != memo.end()) return it->second;
   bool good = true;
   const std::optional<Affine> affine = e.dtype() == i64 ? as_affine(e) : std::nullopt;
   if (affine) {
     good = affine->coefficient(a) == affine->coefficient(b) * size;
   } else {
-    for (const Expr& arg : e.args()) good = good && only_together(arg, a, b, size, memo);
+    for (const Expr& arg : e.args()) good = good && only_in_row_major_index(arg, a, b, size, memo);
   }
   return memo[e.get()] = good;
 }
@@ -75,7 +75,7 @@ bool collapsible(const KernelBuilder& builder, const std::vector<FlatRoot>& root
       return false;
     }
     for (const Expr& e : expressions(root)) {
-      if (!only_together(e, a, b, size.size, memo)) return false;
+      if (!only_in_row_major_index(e, a, b, size.size, memo)) return false;
     }
   }
   return true;
@@ -128,8 +128,8 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
   for (const InPlace& pair : in_place_pairs(group)) {
     kernel.buffers[static_cast<size_t>(pair.in)].noalias = false;
   }
-  // Renames the variables of the roots in Kernel::finish. Sweep may rename the variables of the
-  // other roots, without effect on the roots in Kernel::finish.
+  // Gives the roots in Kernel::finish their own variables, because Sweep may rename the variables
+  // of the other roots.
   std::map<int64_t, Expr> fresh;
   auto renamed = [&](int64_t v) {
     if (v < 0) return v;
@@ -175,7 +175,7 @@ Expr KernelBuilder::load_constant(int64_t value) {
 Expr offset_of(const Type& type, const std::vector<Expr>& index) {
   std::vector<Expr> outer = index;
   std::vector<Dim> sizes(type.shape.begin(), type.shape.end());
-  // Pairs (index within a layout block, block size), innermost last.
+  // For each layout block: (index within the block, block size), innermost block last.
   std::vector<std::pair<Expr, int64_t>> inner;
   std::vector<size_t> order(index.size());
   for (size_t d = 0; d < order.size(); ++d) order[d] = d;
@@ -217,7 +217,8 @@ Expr load_reduction_result(const Group& group, const Expr& let, int64_t buffer) 
 /// differ only in their random streams then share a kernel.
 Expr philox_of_constants(KernelBuilder& builder, const Expr& philox) {
   std::vector<Expr> args = philox.args();
-  // Arguments 1 and 2 are the two 32-bit halves of the stream id, or a counter and the stream id.
+  // Arguments 1 and 2: the two 32-bit halves of the stream id, or the run counter and the stream
+  // id.
   for (const size_t i : {1, 2}) {
     if (is_constant(args[i])) args[i] = builder.load_constant(args[i].node().ivalue);
   }

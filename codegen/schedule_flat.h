@@ -56,8 +56,8 @@ struct Processor {
 };
 /// Properties of CPUs. A block runs for a few microseconds.
 inline constexpr Processor kCpu;
-/// Properties of GPUs. Kernel IR blocks are as small as possible: each thread group computes one
-/// row per block, or each thread computes one vector per block.
+/// Properties of GPUs. A kernel IR block is as small as possible: one row per thread group, or one
+/// vector per thread.
 inline constexpr Processor kGpu{
     .gpu = true, .lanes = 32, .block_operations = 1, .row_multiple = 1024, .max_partials = 512};
 
@@ -67,7 +67,7 @@ struct KernelBuilder {
   Group group;
   kir::Kernel kernel;  ///< buffers: inputs, outputs, then scratch and constants
   int64_t next_var = 0;
-  /// Next free Let id. Ids below 2 * (number of roots) are reduction results.
+  /// Next free Let id. Lets with an id below 2 * (number of roots) hold reduction results.
   int64_t next_let = 0;
   int64_t next_accumulator = 0;
   bool has_checks = false;  ///< whether a root has bounds checks
@@ -88,9 +88,9 @@ struct KernelBuilder {
 
 /// Returns `vars` without its -1 entries. A -1 entry stands for a dim of extent 1.
 Vars without_unit_dims(const Vars& vars);
-/// Return the row-major index of the current iteration of the loops over `vars`, and the number of
-/// iterations.
+/// Returns the row-major index of the current iteration of the loops over `vars`.
 Expr row_major_index(const KernelBuilder& builder, const Vars& vars);
+/// Returns the trip count of the loops over `vars`.
 Dim element_count(const KernelBuilder& builder, const Vars& vars);
 
 /// Returns the offset, in elements, of the element at `index` in a buffer of type `type`. The type
@@ -106,8 +106,8 @@ inline constexpr int64_t kErrorBuffer = -1;
 Expr load(int64_t buffer, DType dtype, const Expr& offset, const Expr& mask = {},
           double fallback = 0);
 
-/// Returns a load of the reduction result that the Let `let` reads. `buffer` contains all results
-/// of the reduction in row-major order.
+/// Returns a load of the reduction result to which `let` refers. `buffer` contains all results of
+/// the reduction in row-major order.
 Expr load_reduction_result(const Group& group, const Expr& let, int64_t buffer);
 
 /// Returns the root with id `root_id` in flat form. `resolve` maps a Let that reads a reduction

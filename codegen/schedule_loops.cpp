@@ -122,8 +122,8 @@ void eliminate_common_subexpressions(KernelBuilder& builder, const std::vector<E
     return done[e.get()] = result;
   };
   for (Expr* root : exprs) {
-    const Expr kept = *root;  // keeps the nodes alive: the maps are keyed by address
-    *root = replace(kept);
+    const Expr original = *root;  // keeps the nodes alive: the maps are keyed by address
+    *root = replace(original);
   }
 }
 
@@ -159,8 +159,8 @@ void hoist(KernelBuilder& builder, const std::vector<Expr*>& exprs,
     return result;
   };
   for (Expr* root : exprs) {
-    const Expr kept = *root;  // keeps the nodes alive: the maps are keyed by address
-    *root = replace(kept);
+    const Expr original = *root;  // keeps the nodes alive: the maps are keyed by address
+    *root = replace(original);
   }
 }
 

@@ -12,8 +12,9 @@ kir::Block& add_loop(kir::Block& block, int64_t var, const Expr& begin, const Ex
 /// Binds `var` to `value` by a loop of one iteration. Returns the body of the loop.
 kir::Block& bind_var(kir::Block& block, int64_t var, const Expr& value);
 kir::Block& add_if(kir::Block& block, const Expr& condition);
-/// Splits `linear_index` into one index per dimension, and binds each index to its variable. `dims`
-/// lists (variable, extent), innermost first. Returns the block in which the variables are bound.
+/// Delinearizes `linear_index` into one index per dimension, and binds each index to its variable.
+/// `dims`: (variable, extent) of each dimension, innermost first. Returns the block in which the
+/// variables are bound.
 kir::Block& delinearize(KernelBuilder& builder, const Expr& linear_index,
                         const std::vector<std::pair<int64_t, Expr>>& dims, kir::Block& block);
 
@@ -25,8 +26,8 @@ bool depends_on(const Expr& e, int64_t var);
 std::vector<Expr> loads_of(const Expr& e);
 
 /// Hoists loop-invariant subexpressions of `exprs` into Lets, which are appended to `block`. Hoists
-/// the largest subexpressions that contain a load or a costly function and whose variables and Lets
-/// all satisfy `is_invariant`.
+/// only the largest subexpressions that contain a load or a costly function. A subexpression is
+/// loop-invariant if `is_invariant` is true for all of its variables and Lets.
 void hoist(KernelBuilder& builder, const std::vector<Expr*>& exprs,
            const std::function<bool(const Expr& leaf)>& is_invariant, kir::Block& block);
 
@@ -40,7 +41,8 @@ Expr append_let(KernelBuilder& builder, const Expr& e, kir::Block& block);
 Expr read_let(int64_t id, DType dtype);
 
 /// Rates how well a root vectorizes along a variable. `accesses` is the weighted number of loads
-/// and stores of the root. In `score`, accesses whose stride is not 1 count less.
+/// and stores of the root. `score` is the same number with lower weights for accesses whose stride
+/// is not 1.
 struct VectorizationScore {
   double score = 0;
   double accesses = 0;
@@ -48,7 +50,7 @@ struct VectorizationScore {
 VectorizationScore vectorization_score(const KernelBuilder& builder, const FlatRoot& root,
                                        int64_t var);
 
-/// Returns the average fraction of vector lanes in use, in a vectorized loop of this extent.
+/// Returns the average fraction of lanes in use in a vector loop of `extent` iterations.
 double lane_utilization(const Dim& extent, int64_t lanes = kCpu.lanes);
 
 /// Returns the value of `extent` at batch size kir::kNominalBatch.

@@ -155,9 +155,9 @@ void SplitContraction::choose_tiles() {
   }
 }
 
-/// Finds the range of the innermost reduction variable in which the comparisons in the masks of
-/// loads are true for every result. In this range, the code needs no masks along the innermost
-/// axis.
+/// Finds the interior: the range of the innermost reduction variable in which the bounds
+/// comparisons of all load masks are true for every result. Loads in the interior need no masks
+/// along the innermost axis.
 void SplitContraction::find_interior() {
   const int64_t inner = sum_.reduce.back();
   const Dim& extent = b_.extent(inner);

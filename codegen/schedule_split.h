@@ -24,11 +24,10 @@ class SplitContraction {
   void emit();
 
  private:
-  /// A range of consecutive values of a result variable. The accumulators of the range are in
-  /// registers.
+  /// Consecutive values of a result variable, whose accumulators are in registers.
   struct Segment {
-    Expr base;    ///< first value of the range
-    int64_t var;  ///< variable of the unrolled loop, an offset from `base`
+    Expr base;    ///< first value of the segment
+    int64_t var;  ///< variable of the unrolled loop: the offset from `base`
     int64_t size;
   };
   explicit SplitContraction(KernelBuilder& builder) : b_(builder) {}
@@ -51,19 +50,19 @@ class SplitContraction {
   KernelBuilder& b_;
   FlatRoot sum_;
   std::vector<FlatRoot> epilogue_;  ///< elementwise roots, which read the sum from `total_`
-  int64_t total_ = -1;  ///< index of the buffer of sums, which the epilogue reads; -1: no epilogue
-  int64_t partials_ = -1;            ///< index of the buffer of partial results
-  int64_t vector_ = -1;              ///< id of the vectorized result variable
-  Vars others_;                      ///< result variables that are not vectorized
+  int64_t total_ = -1;     ///< index of the buffer of sums that the epilogue reads; -1: no epilogue
+  int64_t partials_ = -1;  ///< index of the buffer of partial results
+  int64_t vector_ = -1;    ///< id of the vectorized result variable
+  Vars others_;            ///< result variables that are not vectorized
   std::vector<int64_t> tile_sizes_;  ///< tile size of each variable in `others_`
   int64_t max_splits_ = 0;           ///< maximum number of slices of the reduction
   size_t strip_var_ = 0;  ///< index in FlatRoot::reduce of the variable that is divided into strips
-  int64_t strip_ = 1;     ///< iterations of the strip variable per strip
-  /// Range of the innermost reduction variable in which no access is out of bounds along this axis.
-  /// Empty if the loop is not divided.
+  int64_t strip_ = 1;     ///< number of iterations of the strip variable per strip
+  /// Interior: the range of the innermost reduction variable in which no access is out of bounds
+  /// along this axis. Empty if there is no interior.
   int64_t interior_begin_ = 0, interior_end_ = 0;
   Expr splits_;                    ///< number of slices of the reduction
-  Expr split_;                     ///< index of the slice that the block sums
+  Expr split_;                     ///< index of the slice of the reduction that the block sums
   Expr begin_, end_;               ///< the block's range of the vectorized variable
   std::vector<Expr> strip_range_;  ///< begin and end of the current strip
 };

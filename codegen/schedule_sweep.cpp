@@ -84,8 +84,8 @@ const PartialResults* Sweep::partial_results_of(const FlatRoot& root) const {
 void Sweep::find_partial_results() {
   for (const FlatRoot& root : roots_) {
     if (!root.source->reduces_rows) continue;
-    const Dim& kept = root.result_elements;
-    const bool many = kept.batch || kept.size > kMaxAccumulators;
+    const Dim& results = root.result_elements;
+    const bool many = results.batch || results.size > kMaxAccumulators;
     partials_.push_back({.root = &root, .block_major = many});
   }
 }
@@ -107,13 +107,13 @@ Sweep::Nest& Sweep::find_or_add_nest(FlatRoot& root) {
   std::vector<Nest>& nests = stages_[static_cast<size_t>(root.source->stage)];
   const PartialResults* partial = partial_results_of(root);
   Nest wanted;
-  const Vars kept = without(root.out, rows_);
-  wanted.array = partial && !partial->block_major && !kept.empty();
-  wanted.result_dims = partial && partial->block_major ? kept.size() : 0;
+  const Vars result_vars = without(root.out, rows_);
+  wanted.array = partial && !partial->block_major && !result_vars.empty();
+  wanted.result_dims = partial && partial->block_major ? result_vars.size() : 0;
   if (root.is_reduction() && !partial) {
-    wanted.outer = kept;
+    wanted.outer = result_vars;
   } else {
-    wanted.inner = kept;
+    wanted.inner = result_vars;
   }
   for (int64_t v : without(root.reduce, rows_)) wanted.inner.push_back(v);
   for (Nest& nest : nests) {
@@ -405,7 +405,8 @@ void Sweep::store_register_partials(const PartialResults& partial, const Expr& b
 }
 
 /// Appends an unrolled loop over the full vectors along `var`, then the code for a partial last
-/// vector. `body` fills `loop`, which runs over the lanes of vector number `vector`.
+/// vector. Calls body(vector, loop) to emit the code for vector number `vector` into the vector
+/// loop `loop`.
 void Sweep::for_each_vector(int64_t var, kir::Block& out,
                             const std::function<void(const Expr& vector, kir::Block& loop)>& body) {
   const int64_t size = b_.extent(var).size, lanes = b_.lanes(), full = size / lanes;
@@ -479,7 +480,7 @@ void Sweep::emit_row(kir::Block& out) {
   }
 }
 
-/// Emits one vector loop over all combinations of `fastest` and `others`. A loop over `fastest`
+/// Emits one vector loop over the flattened index of `fastest` and `others`. A loop over `fastest`
 /// alone would be too short to keep all threads of a thread group busy.
 kir::Block& Sweep::emit_flattened_loop(int64_t fastest, const Vars& others, kir::Block& out) {
   std::vector<std::pair<int64_t, Expr>> digits = {{fastest, extent_expr(b_.extent(fastest))}};
@@ -494,16 +495,18 @@ kir::Block& Sweep::emit_flattened_loop(int64_t fastest, const Vars& others, kir:
   return delinearize(b_, flat_index, digits, loop);
 }
 
-/// Returns the variables to flatten into one loop with the vector variable; none on a CPU. If sums
-/// are in memory, excludes reduction variables: otherwise two threads would add to the same sum.
+/// Returns the variables to flatten into one loop with the vector variable. Returns none on a CPU,
+/// for an array of accumulators, and if the loop over the vector variable alone is long enough. If
+/// the sums are in memory, excludes reduction variables, because two threads would otherwise add to
+/// the same sum.
 Vars Sweep::vars_to_flatten(const Nest& nest, const Vars& vars) const {
   const bool wide = estimated_extent(b_.extent(nest.vector)) >= kFullBlockIterations;
   if (!b_.processor.gpu || nest.array || wide) return {};
   Vars flat = without(vars, {nest.vector});
   if (nest.result_dims > 0) {
-    Vars kept = nest.inner;
-    kept.resize(nest.result_dims);
-    std::erase_if(flat, [&](int64_t v) { return !contains(kept, v); });
+    Vars memory_vars = nest.inner;
+    memory_vars.resize(nest.result_dims);
+    std::erase_if(flat, [&](int64_t v) { return !contains(memory_vars, v); });
   }
   return flat;
 }
@@ -594,7 +597,8 @@ void Sweep::emit_nest(Nest nest, kir::Block& out) {
 }
 
 /// Computes the values of all roots before the first store, because an output may alias an input.
-/// `vector`: index of the vector of accumulators, if they are in registers.
+/// If the accumulators are in registers, `vector` is the number of the vector along the vector
+/// variable, and indexes the accumulators. Otherwise `vector` is null.
 void Sweep::emit_loop_body(const Nest& nest, std::vector<FlatRoot> roots, const Expr& vector,
                            kir::Block& out) {
   std::vector<Expr*> bodies;

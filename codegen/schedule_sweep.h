@@ -46,7 +46,6 @@ class Sweep {
     std::vector<FlatRoot*> roots;
     int64_t vector = -1;  ///< vectorized variable in `outer` or `inner`; -1: none
   };
-  /// The accumulator of a reduction root.
   struct RootAccumulator {
     int64_t accumulator_id = 0;  ///< id of the accumulator, see kir::Accumulator
     bool per_lane = false;       ///< whether the accumulator has one value per lane
@@ -94,8 +93,8 @@ class Sweep {
   SweepOptions options_;
   std::vector<std::vector<Nest>> stages_;
   int64_t row_vector_ = -1;  ///< vectorized row variable; -1: none
-  /// Whether the loop over the vectorized row variable is inside the loops over the results of a
-  /// row, not around them.
+  /// Whether the loop over the vectorized row variable is inside (true) or around (false) the loops
+  /// over the results of a row.
   bool innermost_rows_ = false;
   Expr row_begin_, row_end_;  ///< range of the loop over the vectorized row variable
   /// A short row variable whose loop is unrolled inside the vectorized row loop, to interleave the
@@ -115,7 +114,7 @@ class Sweep {
   Expr block_index_;
 };
 
-/// Emits the row loops of all GroupParts, and the finish function, into the kernel of the builder.
+/// Emits the builder's kernel: the row loops of all GroupParts, then Kernel::finish.
 void emit_sweeps(KernelBuilder& builder);
 
 }  // namespace fluid

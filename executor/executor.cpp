@@ -347,7 +347,8 @@ class Executor::Impl {
     return plateau_[static_cast<size_t>(std::ranges::find(recipes_, checked) - recipes_.begin())];
   }
 
-  /// Passes the elements of a recipe's state kPlateau to `change`, and stores the changed elements.
+  /// Calls `change` with a copy of the recipe's variable kPlateau, and assigns the changed copy to
+  /// the variable.
   void change_plateau(std::string_view recipe_name,
                       const std::function<void(std::span<double>)>& change) {
     const Variable& variable = recipe_variable(recipe_name, kPlateau);

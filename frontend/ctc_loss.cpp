@@ -10,8 +10,8 @@
 namespace fluid {
 namespace {
 
-/// Stands for log(0). It is finite because logsumexp has a NaN gradient where all inputs are
-/// infinite.
+/// Stands for log(0). It is finite because the gradient of logsumexp is NaN where all inputs
+/// are -inf.
 constexpr double kLogZero = -1e30;
 
 /// Records the loss of one batch. The extended target has a blank before, between and after the
@@ -89,11 +89,12 @@ class Ctc {
                   {.axis = 1}, loc_);
   }
 
-  /// Shifts x [N, L] by `by` positions along L. The first `by` elements become `before`.
-  Value shifted(Value x, int64_t by, double before) const {
+  /// Shifts x [N, L] by `offset` positions along L. Sets the first `offset` elements to
+  /// `fill_value`.
+  Value shifted(Value x, int64_t offset, double fill_value) const {
     const Value rest =
-        slice(x, {.starts = {0}, .stops = {extended_length_ - by}, .axes = {1}}, loc_);
-    return concat({filled(x.dtype(), {samples_, by}, before), rest}, {.axis = 1}, loc_);
+        slice(x, {.starts = {0}, .stops = {extended_length_ - offset}, .axes = {1}}, loc_);
+    return concat({filled(x.dtype(), {samples_, offset}, fill_value), rest}, {.axis = 1}, loc_);
   }
 
   /// Returns log(exp(a) + exp(b) + exp(c)), computed stably.

@@ -8,8 +8,8 @@ namespace fluid {
 
 struct CtcLoss {
   int64_t blank = 0;  ///< index of the blank class
-  /// "none": one loss per sample, [N]. "mean": mean over the samples of loss / target length.
-  /// "sum": sum over the samples.
+  /// "none": one loss per sample, [N]. "mean": divides each loss by its target length, then
+  /// averages over the samples. "sum": sum over the samples.
   std::string reduction = "mean";
   bool zero_infinity = false;  ///< whether infinite losses are replaced by 0
 };

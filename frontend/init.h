@@ -60,8 +60,8 @@ class Init {
   static Init named(const std::string& name, const Attrs& settings);
 
   const Attrs& attrs() const { return attrs_; }
-  /// Throws UserError if the values are those of a .npy file whose array has another shape than the
-  /// parameter `name` of type `type`.
+  /// Throws UserError if the initialiser is a .npy file, and the shape of its array differs from
+  /// the shape of the parameter `name` of type `type`.
   void check_shape(const std::string& name, const Type& type, const Loc& loc) const;
 
  private:

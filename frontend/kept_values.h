@@ -17,8 +17,8 @@ void retain_gradient(Program& program, const std::string& name, const Loc& loc =
 /// `name`. Returns an empty Value if neither exists or `name` is empty.
 Value named_value(Program& program, const std::string& name);
 
-/// Returns whether `name` is a value or layer in the body of a scan. Each step of the scan computes
-/// such a value again.
+/// Returns whether `name` is a value or layer in the body of a scan. The scan computes such
+/// a value once per step.
 bool is_value_of_scan_step(const Program& program, const std::string& name);
 
 /// Returns the names of all values and layers that named_value() finds, sorted.

@@ -81,7 +81,7 @@ Value convolution(Value x, const Layer& layer, const char* op, const char* shape
 }
 
 /// Records ops that update the running statistics `mean` and `var` at the end of a training step.
-/// `normalised`: the results of batch_norm: the output, the batch mean and the batch variance.
+/// `normalised` holds the results of batch_norm: the output, the batch mean and the batch variance.
 void update_running_statistics(Value x, const Values& normalised, Value mean, Value var,
                                double momentum, const Loc& loc) {
   ir::Graph& graph = *x.op()->graph();

@@ -61,7 +61,7 @@ class Padding {
   Padding(const std::vector<int64_t>& values) : given_(values) {}     // NOLINT: implicit conversion
   Padding(Same same) : same_(same) {}                                 // NOLINT: implicit conversion
 
-  /// Returns the padding as numbers. The arguments are used only for Same::upper and Same::lower.
+  /// Returns the padding in elements. The arguments are used only for Same::upper and Same::lower.
   Ints resolve(Value x, const Ints& kernel, const Ints& stride, const Ints& dilation,
                const Loc& loc) const;
 

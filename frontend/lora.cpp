@@ -81,8 +81,7 @@ void add_low_rank_product(ir::Op& product, std::map<std::string, AdapterValues>&
   graph.move_tail(first, static_cast<size_t>(at - graph.ops.begin()) + 1);
 }
 
-/// For each recipe that trains a weight, also adds the adapters of the weight to the trained
-/// parameters.
+/// If a recipe lists the parameters to train, adds the adapters of each listed weight to the list.
 void add_to_recipes(ir::Graph& graph, const std::map<std::string, AdapterValues>& adapters) {
   for (ir::Op* train : recipes_of(graph)) {
     auto names = train->attrs.get_or("trains", std::vector<std::string>());
@@ -105,7 +104,8 @@ void freeze_base(ir::Graph& graph) {
   freeze_running_statistics(graph);
 }
 
-/// Adds adapters to the weights whose names `selected` accepts. Returns whether it accepts any.
+/// Adds adapters to the weights for whose names `selected` returns true. Returns whether there are
+/// any.
 template <class F>
 bool add_adapters(ir::Graph& graph, const Lora& options, const Loc& loc, F selected) {
   check_options(options, loc);

@@ -14,7 +14,7 @@ namespace fluid {
 ///   ?        one character
 ///   [a-c]    one of these characters; [!a-c]: one other character
 ///   {w,b}    one of these alternatives
-///   (...)    captures what it encloses for `$1`, `$2`... of renamed(); (*) and (.*) capture any
+///   (...)    captures the enclosed part for `$1`, `$2`... of renamed(); (*) and (.*) capture any
 ///            characters
 ///
 /// All other characters match themselves. A backslash escapes the next character.
@@ -41,8 +41,8 @@ class NamePattern {
 };
 
 /// Returns a suggestion to append to the message that `pattern` selects none of `names`. Suggests
-/// "*PATTERN" if this selects a name. Otherwise lists the most similar names, preferably those that
-/// contain the longest word of the pattern.
+/// "*PATTERN" if that pattern selects a name. Otherwise lists the most similar names, preferably
+/// those that contain the longest word of the pattern.
 std::string pattern_suggestion(const std::string& pattern, std::span<const std::string> names);
 
 }  // namespace fluid

@@ -60,8 +60,8 @@ struct Swa {
 
 /// Lookahead around the optimizer (Zhang et al., "Lookahead optimizer: k steps forward, 1 step
 /// back", 2019). After each `every` updates, the slow weights become slow + alpha * (parameters -
-/// slow), and the parameters become the slow weights. The slow weights of parameter "fc0.w" are the
-/// state "fc0.w.slow".
+/// slow), and the parameters are set to the slow weights. The slow weights of parameter "fc0.w" are
+/// the state "fc0.w.slow".
 struct Lookahead {
   int64_t every = 0;  ///< updates per step of the slow weights, such as 5; 0: no lookahead
   double alpha = 0.5;

@@ -12,8 +12,8 @@
 namespace fluid {
 namespace {
 
-/// Returns the ops that compute the penalties in `loss` and add them to the loss. `penalties`:
-/// number of penalties.
+/// Returns the ops that compute the penalties, and the ops that add them, if `loss` is the sum of
+/// an unpenalized loss and `penalties` penalties.
 std::set<const ir::Op*> penalty_ops(Value loss, int64_t penalties) {
   std::set<const ir::Op*> ops;
   for (; penalties > 0 && loss.op()->name == "add"; --penalties) {

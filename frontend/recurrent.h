@@ -19,8 +19,8 @@ struct Recurrent {
   bool relu = false;  ///< only for rnn(): relu instead of tanh
   /// Dropout probability, in training, for the output of each layer except the last.
   double dropout = 0;
-  /// Initial states [N, H], one for each layer and direction. lstm() has two: the hidden state and
-  /// the cell state. The directions of a layer are consecutive. Empty: zeros.
+  /// Initial states [N, H], one for each layer and direction. lstm() has two for each: the hidden
+  /// state and the cell state. The directions of a layer are consecutive. Empty: zeros.
   Values initial = {};
   /// Lengths of the sequences, integers [N]. Elements past the length of a sequence do not change
   /// the states, and their output is zero, as with a PackedSequence. Absent: all sequences have

@@ -167,8 +167,8 @@ class Recorder {
   Values operands_;
   ScanParts parts_;
   const Loc& loc_;
-  size_t first_;   ///< number of ops of the graph before the scan
-  size_t graphs_;  ///< number of graphs of the program before the scan
+  size_t first_;   ///< number of ops in graph_ before record()
+  size_t graphs_;  ///< number of graphs in program_ before record()
   Values arguments_;
 };
 

@@ -67,10 +67,9 @@ struct MultiHeadAttention {
   /// Mask that broadcasts to [N, heads, T, S]. A bool mask masks out keys where it is false. A
   /// float mask is added to the scores.
   std::optional<Value> mask = {};
-  /// Decodes one position: x [N, 1, E] with a constant N attends to all positions up to `position`.
-  /// Earlier predict steps have stored the keys and values of these positions. Only for
-  /// self-attention. Includes the causal mask, so `mask` must be empty. Adds the caches
-  /// attention0.keys and attention0.values.
+  /// KV cache for self-attention. Each predict step decodes one position: x [N, 1, E], with a
+  /// constant N, attends to all positions up to `position`. The cache implies a causal mask, so
+  /// `mask` must be empty. Adds the caches attention0.keys and attention0.values.
   std::optional<AttentionCache> cache = {};
   /// Probability that an attention weight is dropped, as in torch.nn.MultiheadAttention.
   double attention_dropout = 0;

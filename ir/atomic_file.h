@@ -34,8 +34,8 @@ class AtomicFile {
 /// Flushes a directory's entries to the disk (fsync). Throws UserError naming the path on failure.
 void flush_directory(const std::string& path);
 
-/// Checks that AtomicFile can create `path`, before a long computation whose results go to `path`.
-/// Throws the UserError that AtomicFile would throw. Leaves no file behind.
+/// Throws UserError if AtomicFile cannot create `path`. Leaves no file behind. Call
+/// check_writable() before a long computation whose results go to `path`.
 void check_writable(const std::string& path);
 
 /// Replaces the contents of `path` by `bytes`, atomically.

@@ -130,7 +130,7 @@ class Parser {
   Lexer lexer_;
   Token token_;
   Scope scope_;
-  Scope outer_scope_;  ///< while a nested graph is parsed: values of the enclosing graph
+  Scope outer_scope_;  ///< values of the enclosing graph, while a nested graph is parsed
   OpOffsets* offsets_;
 };
 

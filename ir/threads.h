@@ -15,8 +15,8 @@ std::thread start_thread(std::function<void()> work);
 /// cannot create `count`. Returns when all threads have finished. Rethrows an exception of `work`.
 void run_on_threads(size_t count, const std::function<void()>& work);
 
-/// Throws DeviceError unless the process can create `count` more threads. The message names
-/// `component`, the user of the threads, as in "a pool of 4 threads".
+/// Throws DeviceError unless the process can create `count` more threads. `component` describes the
+/// user of the threads for the message, for example "a pool of 4 threads".
 void check_thread_limit(size_t count, const std::string& component);
 
 }  // namespace fluid

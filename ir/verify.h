@@ -13,8 +13,8 @@ namespace fluid::ir {
 /// - types have at most kMaxRank dims, at most one batch dim and no negative dim; their byte size
 ///   fits int64_t, and their layout fits the shape;
 /// - attributes refer to existing graphs, and no graph contains itself;
-/// - at most one op of a graph declares a variable (symbol and results), and at most one op writes
-///   it (symbol and no result).
+/// - at most one op of a graph declares a variable (an op with a symbol and results), and at most
+///   one op writes the variable (an op with a symbol and no results).
 /// Then calls `check_op`, unless null, for each op in order. Throws UserError "net.cpp:13: matmul
 /// %y in graph main: what".
 void verify(const Program& program, const std::function<void(const Op&)>& check_op = nullptr);

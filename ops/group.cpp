@@ -96,7 +96,7 @@ bool reduces_to_columns(const Group& group, const FusionRoot& root) {
       return std::ranges::any_of(
           index, [&](const Expr& i) { return i.op() == ScalarOp::var && i.node().ivalue == v; });
     };
-    if (std::ranges::none_of(reduced, has_index)) return;  // does not depend on a reduced variable
+    if (std::ranges::none_of(reduced, has_index)) return;  // invariant under the reduction
     const size_t last = innermost_dimension(type);
     const bool along = last < index.size() && index[last].op() == ScalarOp::var &&
                        contains(columns, index[last].node().ivalue);
@@ -260,34 +260,35 @@ class RowSelection {
   /// them if a root is a column reduction. Returns false if no variable remains.
   bool choose() {
     std::optional<Vars> rows;
-    std::optional<Vars> kept;
+    std::optional<Vars> shared_outs;
     bool columns = false;
     for (int i : part_.roots) {
       FusionRoot& s = root(i);
       s.finish = s.finish || reads_after_sweep(s);
       if (s.finish) continue;
       const Vars outs = non_unit(s.out);
-      const Vars narrow = rows ? intersection(*rows, outs) : outs;
+      const Vars common = rows ? intersection(*rows, outs) : outs;
       const bool to_columns = columns_.contains(i);
       columns = columns || to_columns;
-      const bool whole = s.combine && (!s.read_by_root || narrow.empty() || to_columns);
-      const Vars mine = whole ? all_vars(s) : outs;
-      s.reduces_rows = whole;
-      rows = rows ? intersection(*rows, mine) : mine;
-      kept = kept ? intersection(*kept, outs) : outs;
-      if (rows->empty() && !mine.empty()) return false;
+      const bool is_sweep_reduction =
+          s.combine && (!s.read_by_root || common.empty() || to_columns);
+      const Vars vars = is_sweep_reduction ? all_vars(s) : outs;
+      s.reduces_rows = is_sweep_reduction;
+      rows = rows ? intersection(*rows, vars) : vars;
+      shared_outs = shared_outs ? intersection(*shared_outs, outs) : outs;
+      if (rows->empty() && !vars.empty()) return false;
     }
     if (!rows) return false;
-    part_.rows = kept->empty() ? *rows : intersection(*rows, *kept);
+    part_.rows = shared_outs->empty() ? *rows : intersection(*rows, *shared_outs);
     part_.to_columns = columns;
-    if (columns) part_.rows = difference(*rows, *kept);
+    if (columns) part_.rows = difference(*rows, *shared_outs);
     return !columns || !part_.rows.empty();
   }
 
   /// Sets the fields `reduces_rows`, `finish` and `stage` of each root for the chosen row
   /// variables. Returns true when a root was moved to the finish phase.
   bool assign_phases() {
-    bool grown = false;
+    bool moved = false;
     for (int i : part_.roots) {
       FusionRoot& s = root(i);
       s.stage = 0;
@@ -296,15 +297,15 @@ class RowSelection {
         s.stage = std::max(s.stage, root(reduction_of(let).root).stage + 1);
       }
       const bool late = s.finish || reads_after_sweep(s);
-      grown = grown || (late && !s.finish);
+      moved = moved || (late && !s.finish);
       s.finish = late;
       s.reduces_rows = s.reduces_rows && !late;
     }
-    return grown;
+    return moved;
   }
 
-  /// Whether the results of all reductions that the root reads outlive the loop over rows. The
-  /// result of a reduction within a row does not.
+  /// Whether all reductions that the root reads are available after the loop over rows. Reductions
+  /// within one row are not.
   bool reads_only_complete(const FusionRoot& s) {
     return std::ranges::all_of(lets_of(s.body), [&](const Expr& let) {
       const FusionRoot& source = root(reduction_of(let).root);

@@ -45,7 +45,8 @@ struct FusionRoot {
   int stage = 0;              ///< roots of lower stages run first within a row
 };
 
-/// Roots that depend on each other or share loop variables. Different parts are independent.
+/// A connected component of the roots. Two roots are connected if one reads the other, if they
+/// share a loop variable, or if they compute results of one op.
 struct GroupPart {
   std::vector<int64_t> rows;  ///< row variables, in the dimension order of the first root
   std::vector<int> roots;     ///< indices into Group::roots, in topological order
@@ -56,9 +57,9 @@ struct GroupPart {
 
 /// A group of Map and Reduce ops that one kernel computes.
 struct Group {
-  /// Values that the group reads, beginning with the `inputs` of analyze_group().
+  /// Inputs of the kernel. The first ones are the `inputs` of analyze_group().
   std::vector<Value> inputs;
-  std::vector<Value> outputs;     ///< the `outputs` of analyze_group(), which the kernel stores
+  std::vector<Value> outputs;     ///< values that the kernel stores
   std::vector<Dim> extents;       ///< loop variable -> its extent
   std::vector<FusionRoot> roots;  ///< in topological order
   std::vector<GroupPart> parts;
@@ -76,10 +77,10 @@ ReductionRead reduction_of(const Expr& let);
 /// dimensions of extent 1.
 bool is_groupable(const ir::Op& op);
 
-/// Returns the operands that a Map or Reduce reads at data-dependent indices: operand index ->
-/// dimension that the data-dependent index addresses, or the rank if it addresses several
-/// dimensions. Such a read sets the error word when the index is out of range. Returns an empty map
-/// for other ops.
+/// Returns the operands that a Map, Reduce or Loops op reads at data-dependent indices. An
+/// out-of-range index sets the error word. The result maps the index of an operand to its dimension
+/// with the data-dependent index, or to its rank if several dimensions have one. Returns an empty
+/// map for other ops.
 std::map<int64_t, size_t> checked_operands(const ir::Op& op);
 
 /// Cache of lowered ops, with multiply-adds contracted to fmas. Ops of one kind (see OpKinds) share
@@ -90,7 +91,7 @@ class LoweringCache {
   OpKinds kinds;
 
  private:
-  std::unordered_map<int, Lowered> lowered_;  ///< kind id -> lowered form
+  std::unordered_map<int, Lowered> lowered_;  ///< OpKinds::kind_id() -> lowered op
 };
 
 /// Analyses a group of ops. `ops` must be groupable (see is_groupable()) and in topological order.

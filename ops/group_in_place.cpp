@@ -6,8 +6,8 @@
 namespace fluid {
 namespace {
 
-/// Whether `read` accesses the element that the current iteration of `writer` stores. If `compared`
-/// is not null, compares only the indices along the loop variables in `compared`.
+/// Whether `read` loads the element that `writer` stores in the same iteration. If `compared` is
+/// not null, checks only the dimensions whose loop variables are in `compared`.
 bool same_element(const FusionRoot& writer, const Expr& read,
                   const std::vector<int64_t>* compared = nullptr) {
   for (size_t d = 0; d < writer.out.size(); ++d) {
@@ -21,8 +21,8 @@ bool same_element(const FusionRoot& writer, const Expr& read,
   return true;
 }
 
-/// Whether root `reader` has executed `read` before root `writer` overwrites the element that
-/// `read` accesses.
+/// Whether root `reader` always loads an element by `read` before root `writer` overwrites the
+/// element.
 bool read_before(const GroupPart& part, const FusionRoot& writer, const FusionRoot& reader,
                  const Expr& read) {
   if (writer.finish != reader.finish) return writer.finish;
@@ -63,7 +63,7 @@ class InputReads {
     Expr expr;
   };
   const Group& group_;
-  std::vector<const GroupPart*> parts_;   ///< root index -> part of the root
+  std::vector<const GroupPart*> parts_;   ///< root index -> part that contains the root
   std::vector<std::vector<Read>> reads_;  ///< input index -> reads of the input
 };
 

@@ -19,7 +19,7 @@ class RootBuilder {
   bool build();
 
   /// A value and the index expressions of each read of the value. If several roots read the value,
-  /// the indices determine which of their loop variables to unify.
+  /// VariableUnifier may unify the loop variables in these indices.
   struct ValueReads {
     Value value;
     std::vector<std::vector<Expr>> reads;

@@ -12,7 +12,7 @@ constexpr int64_t kLinesPerBlock = 64;
 // dimensions are vectorized.
 constexpr int64_t kMinInnerLanes = 16;
 
-/// A node that refers to a Let or an accumulator by its id.
+/// Returns an expression that reads the Let or accumulator with the given id.
 Expr reference(ScalarOp op, DType dtype, int64_t id, std::vector<Expr> index = {}) {
   ExprNode n{.op = op, .dtype = dtype, .args = std::move(index)};
   n.ivalue = id;

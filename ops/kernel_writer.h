@@ -94,7 +94,7 @@ class KernelWriter {
 int64_t preferred_blocks(KernelDevice device);
 
 /// View of a shape as [outer, extent, inner], in row-major order. `extent` is the extent of one
-/// axis. The elements of a line differ only in their index along this axis.
+/// axis. A line is a 1-d slice along this axis.
 struct AxisView {
   Dim outer, inner;
   int64_t extent;

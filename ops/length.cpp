@@ -27,7 +27,7 @@ std::optional<Dim> interpolated(const Dim& a, const Dim& b) {
   return std::nullopt;
 }
 
-/// Type inference of one op for which an operand or attribute type depends on kLength.
+/// Infers the result types of one op whose operand or attribute types depend on kLength.
 class LengthInference {
  public:
   LengthInference(const OpDef& def, const std::vector<Type>& in, const Attrs& attrs, const Loc& loc)
@@ -53,8 +53,8 @@ class LengthInference {
     }
   }
 
-  /// Throws UserError for `why`, the error of `infer` at `length`. If `infer` also rejects the
-  /// symbolic types, throws that error instead, because it shows the length as L.
+  /// Reports `why`, the error of `infer` at `length`, as a UserError. If `infer` also rejects the
+  /// symbolic types, throws the latter error instead, because its message shows the length as L.
   [[noreturn]] void throw_rejection(const UserError& why, int64_t length) const {
     (*def_.infer)(InferCtx(*def_.name, in_, attrs_, loc_));
     throw UserError(loc_, *def_.name + ": " + given_text() +

@@ -9,7 +9,7 @@
 
 namespace fluid {
 
-/// Maximum of cpu_accumulators().
+/// Upper bound of cpu_accumulators().
 inline constexpr int64_t kMaxCpuAccumulators = 24;
 /// Number of accumulators, each a vector of kir::kVectorBytes, that fit in three quarters of a
 /// CPU's vector registers. The other registers hold operands. `vector_bits`: width of a register.

@@ -12,8 +12,8 @@ struct NewtonSchulz {
 
 /// Records one Newton-Schulz iteration: a X + (b G + c G^2) X with G = X X^T, or, if `x` has more
 /// rows than columns, a X + X (b G + c G^2) with G = X^T X.
-/// Maps each singular value s to a s + b s^3 + c s^5. Iterations approach the orthogonal factor of
-/// the polar decomposition of `x`.
+/// Maps each singular value s to a s + b s^3 + c s^5. Repeated iterations approach the orthogonal
+/// factor of the polar decomposition of `x`.
 template <class T>
 Value newton_schulz_step(Value x, const NewtonSchulz<T>& coefficients,
                          const Loc& loc = Loc::here()) {

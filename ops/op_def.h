@@ -134,7 +134,7 @@ class LowerCtx {
   Expr out_var(size_t d) const { return Expr::var(static_cast<int64_t>(d)); }
   Expr reduce_var(size_t d) const;  ///< variable of the d-th reduced dimension
   std::vector<Expr> out_vars() const;
-  Expr extent(const Dim& d) const;  ///< `d` as a constant or a multiple of the batch size
+  Expr extent(const Dim& d) const;  ///< a constant or a multiple of the batch size
   /// Reads operand `i` at the index of the result element. Broadcasts as NumPy does, with trailing
   /// dimensions aligned.
   Expr in(size_t i) const;
@@ -277,7 +277,7 @@ struct InPlace {
 /// A sparse gradient of a table [V, D], as updates of rows. Rows without an update have gradient 0.
 struct RowUpdates {
   Value index;    ///< i64 [n]; out-of-range indices are ignored
-  Value updates;  ///< [m, D]; adds updates[j / (n / m)] to row index[j]
+  Value updates;  ///< [m, D]; row index[j] gets updates[j / (n / m)]
   Value weights;  ///< [n], factors of the updates; null: 1
 };
 
@@ -295,8 +295,8 @@ struct OptimizerState {
   std::string setting = {};
 };
 
-/// Float scalar operand of an optimizer. The pass expand_optimizer computes it: the L2 norm of a
-/// tensor of the parameter's shape, or an element of a sequence.
+/// Float scalar operand of an optimizer. The pass expand_optimizer computes it, as the L2 norm of a
+/// tensor (`norm_of`) or as an element of a sequence with one element per update (`sequence`).
 struct OptimizerScalar {
   std::string name;
   std::string doc;
@@ -352,8 +352,8 @@ struct OpDef {
   /// Records ops that replace the op in eval and predict graphs (for dropout: returns its operand).
   /// If null, the op is kept.
   std::function<Values(const ExpandCtx&)> inference = nullptr;
-  /// Records the row updates whose sum is result 0, the sparse gradient of a table. Returns nullopt
-  /// if result 0 is dense. Null: result 0 is always dense.
+  /// Records result 0, the gradient of a table, as row updates. Returns nullopt if result 0 is
+  /// dense. Null: result 0 is always dense.
   std::function<std::optional<RowUpdates>(const ExpandCtx&)> row_updates = nullptr;
   /// Whether the op accepts attributes beyond `attrs`. `param` accepts the attributes of its
   /// initialiser, and `train` those of its optimizer. The attributes in `attrs` are then optional

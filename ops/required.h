@@ -34,8 +34,8 @@ struct Required<std::vector<E>> {
   const std::vector<E>* operator->() const { return &value; }
 };
 
-/// A mandatory field that is a list of ints. Neither omitting the initialiser nor `{.kernel = {}}`
-/// compiles.
+/// A mandatory field that is a list of ints. Omitting the initialiser does not compile, and neither
+/// does an empty list, as in `{.kernel = {}}`.
 template <>
 struct Required<Ints> {
   Ints value;

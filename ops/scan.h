@@ -23,7 +23,7 @@ struct ScanParts {
   size_t sequences = 0;  ///< number of sequences
   /// Number of steps. 0 means the leading extent of the sequences, which depends on kLength.
   int64_t steps = 1;
-  bool reverse = false;  ///< whether the steps begin with the last element of the sequences
+  bool reverse = false;  ///< whether the first step reads the last element of each sequence
 
   size_t captures_begin() const { return carries + sequences; }
   bool is_sequence(size_t operand) const {

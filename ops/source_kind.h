@@ -12,7 +12,7 @@ enum class SourceKind : uint8_t {
   feed,       ///< op `data`: fed by the user each step
   parameter,  ///< op `param`: a model parameter
   state,      ///< op `state`: any other variable, such as an optimizer moment or a counter
-  argument,   ///< op `arg` in the body of a fused op or a scan: an operand of this op
+  argument,   ///< op `arg` in the body of a fused op or scan: an operand of the fused op or scan
   carried,    ///< op `carried`: the value that op `carry` saved in the previous micro-batch
 };
 SourceKind source_kind(std::string_view op_name);

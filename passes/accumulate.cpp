@@ -84,8 +84,8 @@ class Accumulation {
   }
 
   /// For a rank without samples: replaces the operands of collectives by zeros, and erases the
-  /// stores whose values depend on a feed. The remaining stores depend only on the samples of other
-  /// ranks.
+  /// stores whose values depend on a feed. The values of the remaining stores do not depend on the
+  /// samples of this rank.
   void contribute_zeros() {
     rewrite_ops(graph_, [](ir::Op& op) {
       if (!is_collective(op)) return Values();
@@ -167,8 +167,8 @@ class Accumulation {
   const Recipe& recipe_;
   MicroBatchKind micro_batch_;
   bool adds_loss_;
-  /// State that micro-batches update -> its value carried from the previous micro-batch. The value
-  /// is null until an op reads the state.
+  /// Name of each state that micro-batches update -> its value from the previous micro-batch. The
+  /// value is null until an op reads the state.
   std::map<std::string, Value> carried_states_;
   std::vector<std::pair<std::string, Value>> values_to_carry_;
   std::map<std::string, int64_t> offsets_;  ///< name of a carried value -> offset in bytes

@@ -116,7 +116,7 @@ class Reduction {
     Values parts;
     for (const SummedOutput& output : summed_outputs(graph_)) parts.push_back(output.value);
     Value& loss = recipe_.directive().operands.at(0);
-    const bool reduces_loss = skips_on_nonfinite_loss(options_);  // same value on all ranks
+    const bool reduces_loss = skips_on_nonfinite_loss(options_);  // true on all ranks or on none
     if (reduces_loss) parts.push_back(loss);
     if (parts.empty()) return;
     for (Value& part : parts) {

@@ -25,9 +25,9 @@ bool is_in_layer(const std::string& scope, const std::string& layer) {
   return scope == layer || scope.starts_with(layer + ".");
 }
 
-/// Precedence of a listed name that matches `op`. If the name is a layer that contains the op, the
-/// precedence is the length of the name. If the name is the op's name, the precedence is 0. The
-/// highest precedence wins. nullopt if the name does not match.
+/// Precedence of `name`, an entry of in_f32 or in_half, for `op`; the entry with the highest
+/// precedence wins. Returns the length of `name` if it is a layer that contains the op, 0 if it is
+/// the name of the op, else nullopt.
 std::optional<size_t> match_precedence(const std::string& name, const ir::Op& op) {
   if (is_in_layer(op.scope, name)) return name.size();
   if (op.name == name) return 0;
@@ -92,7 +92,8 @@ class Caster {
   void visit(ir::Op& op) {
     if (!is_amp_candidate(op)) {
       if (source_kind(op) == SourceKind::parameter || is_constant(op)) any_dtype_ops_.insert(&op);
-      for (Value& v : op.operands) v = as_recorded(v);  // stores and directives keep their dtypes
+      // Stores and directives read the recorded dtypes.
+      for (Value& v : op.operands) v = as_recorded(v);
       return;
     }
     const std::optional<AmpDecision> chosen = precision(op);
@@ -167,8 +168,8 @@ class Caster {
   const AmpOptions& options_;
   DType half_;
   std::map<Value, DType> recorded_;  ///< value -> its dtype before this pass
-  /// Ops whose dtype does not decide the precision of their readers: parameters, constants, and ops
-  /// that read only these.
+  /// Ops that do not affect the precision chosen for their readers: parameters, constants, and ops
+  /// that read only parameters and constants.
   std::set<const ir::Op*> any_dtype_ops_;
   std::map<std::pair<Value, DType>, Value> casts_;
   AmpReport report_;

@@ -72,8 +72,9 @@ Value row_of_each_index(const RowUpdates& gradient) {
   return reshape(rows, Shape{count, width});
 }
 
-/// Places the rows and row indices (plus 1) of a micro-batch or shard at their positions in the
-/// global batch; see Recipe::rows(). All other positions are 0.
+/// Scatters the row indices and rows of a micro-batch or shard into tensors of zeros for the global
+/// batch; see Recipe::rows(). Adds 1 to the row indices, because 0 marks the entries of other
+/// micro-batches and shards.
 Values placed_in_global_batch(const ir::Op& param, const RowUpdates& gradient,
                               const Options& options) {
   const Dim count = gradient.index.shape()[0];

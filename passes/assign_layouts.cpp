@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-constexpr double kStrided = 2;  // cost of a transposing copy relative to a contiguous copy
+constexpr double kTransposeCost = 2;  // cost of a transposing copy relative to a contiguous copy
 
 /// Whether a value of this type may be channels-first or channels-last: a batch of images with
 /// several channels and several pixels. Filters keep their layout.
@@ -42,7 +42,7 @@ class Assigner {
     for (LayoutRegion& region : regions()) {
       if (!region.library) continue;
       const std::set<const ir::Op*> inside(region.ops.begin(), region.ops.end());
-      for (Value v : boundary_values(inside)) region.saved -= kStrided * copy_seconds(v);
+      for (Value v : boundary_values(inside)) region.saved -= kTransposeCost * copy_seconds(v);
       if (region.saved > 0) chosen.insert(region.ops.begin(), region.ops.end());
     }
     if (!chosen.empty()) apply(chosen);
@@ -145,10 +145,11 @@ class Assigner {
     return v.op()->results[static_cast<size_t>(v.index())].type;
   }
 
-  /// Values with a layout choice that need a copy if only the ops `inside` are channels-last. Such
-  /// a value is produced inside and read outside, or the reverse, or is a graph output produced
-  /// inside. Ordered by the first reader that needs the copy; graph outputs are last.
-  Values boundary_values(const std::set<const ir::Op*>& inside) const {
+  /// Values that need a copy to another layout if only the ops `nhwc_ops` are channels-last: the
+  /// producer of such a value is channels-last and a reader is not, or the reverse. Graph outputs
+  /// of channels-last ops need a copy, too. Ordered by the first reader that needs the copy; graph
+  /// outputs are last.
+  Values boundary_values(const std::set<const ir::Op*>& nhwc_ops) const {
     Values values;
     std::set<Value> seen;
     const auto take = [&](Value v) {
@@ -157,11 +158,11 @@ class Assigner {
     for (const auto& op : graph_.ops) {
       for (const Value& v : op->operands) {
         if (!has_layout_choice(v.type())) continue;
-        if (inside.contains(op.get()) != inside.contains(v.op())) take(v);
+        if (nhwc_ops.contains(op.get()) != nhwc_ops.contains(v.op())) take(v);
       }
     }
     for (const ir::Output& o : graph_.outputs) {
-      if (has_layout_choice(o.value.type()) && inside.contains(o.value.op())) take(o.value);
+      if (has_layout_choice(o.value.type()) && nhwc_ops.contains(o.value.op())) take(o.value);
     }
     return values;
   }

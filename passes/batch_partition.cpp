@@ -23,8 +23,8 @@ size_t batch_dim(const std::vector<Dim>& shape) {
   return static_cast<size_t>(std::ranges::find_if(shape, &Dim::batch) - shape.begin());
 }
 
-/// Whether each element has the same value in a part of the batch and in the whole batch. A
-/// nonlinear function of any other value has kind `other`.
+/// Whether each element of a value with partition `p` is the same in a part of the batch and in the
+/// whole batch. A nonlinear function of other values has kind `other`.
 bool is_invariant(const BatchPartition& p) {
   return p.power == 0 && (p.kind == BatchPartition::same || p.kind == BatchPartition::per_sample);
 }
@@ -87,9 +87,8 @@ class Body {
             body.power + (body.kind == BatchPartition::per_sample ? 0 : 1)};
   }
 
-  /// For an expression `e` of kind `terms`: sets terms[i] if operand `i` is a term of the sum `e`.
-  /// Returns false if `e` is not a sum in which each term is an operand times factors. Also returns
-  /// false if an operand is both a term and a factor.
+  /// Sets terms[i] if operand `i` is a term of the sum `e`, alone or times factors. Returns false
+  /// if `e` is not a sum of such terms, or if an operand is both a term and a factor.
   bool collect_terms(const Expr& e, std::vector<bool>& terms) {
     std::set<size_t> factors;
     if (!collect(e, terms, factors)) return false;
@@ -143,7 +142,7 @@ class Body {
     switch (e.op()) {
       case ScalarOp::constant:
         return {};
-      case ScalarOp::var:  // a sample has different indices in a part and in the whole batch
+      case ScalarOp::var:  // the batch index of a sample differs between a part and the whole batch
         return e.node().ivalue == batch_ ? kOther : BatchPartition{};
       case ScalarOp::batch:
         return {BatchPartition::same, 1};
@@ -172,8 +171,8 @@ class Body {
   BatchPartition read(const Expr& e) {
     const auto i = static_cast<size_t>(e.node().ivalue);
     const Shape& shape = op_.operands[i].shape();
-    // If the index of a read depends on data of a sample, the element that is read belongs to this
-    // sample.
+    // A read at an index that depends on a sample yields a value of this sample, as in an embedding
+    // lookup.
     const bool selected = std::ranges::any_of(
         e.args(), [&](const Expr& at) { return of(at).kind == BatchPartition::per_sample; });
     if (selected && operands_[i].kind == BatchPartition::same) {
@@ -222,9 +221,11 @@ bool keeps_samples(const Shape& a, const Shape& b) {
   return before(a) == before(b);
 }
 
-/// Partitions of the results of a Loops op, which processes each sample independently. If all
-/// operands are invariant, a result has kind `per_sample` if it and an operand have a batch
-/// dimension, and kind `same` if neither has one. Otherwise the kind is `other`.
+/// Partitions of the results of a Loops op, which processes each sample independently. If an
+/// operand is not invariant (see is_invariant()), all results have kind `other`. If an operand has
+/// kind `per_sample`, results with a batch dimension have kind `per_sample`, and the other results
+/// have kind `other`. If all operands have kind `same`, results without a batch dimension have kind
+/// `same`, and the other results have kind `other`.
 std::vector<BatchPartition> partitions_of_loops(const ir::Op& op,
                                                 const std::vector<BatchPartition>& operands) {
   const bool invariant = std::ranges::all_of(operands, is_invariant);

@@ -37,7 +37,7 @@ constexpr double kMinContractionProducts = 16;
 struct ChosenKernel {
   std::vector<ir::Op*> ops;
   KernelCandidate candidate;
-  double library;    ///< seconds of the library kernel, plus prevented_seconds() of the chain
+  double library;    ///< predicted seconds of the library kernel, plus prevented_seconds()
   double generated;  ///< predicted seconds of generated code
 };
 

@@ -6,9 +6,9 @@
 namespace fluid {
 namespace {
 
-/// Sets attribute `part_of` of the ops from position `first` on, which are the expansion of
-/// `whole`. Skips ops that are not composite and cannot reject data. Error messages then name the
-/// composite op that the user recorded.
+/// Sets attribute `part_of` of the ops that expand `whole`: the ops of `graph` from position
+/// `first` on. Error messages then name the composite op that the user recorded. Skips ops that are
+/// neither composite nor able to reject data.
 void set_part_of(const ir::Op& whole, ir::Graph& graph, size_t first) {
   for (size_t i = first; i < graph.ops.size(); ++i) {
     ir::Op& part = *graph.ops[i];

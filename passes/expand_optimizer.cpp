@@ -21,10 +21,10 @@
 namespace fluid {
 namespace {
 
-/// Name of the optimizer attribute for the weight decay factor. A parameter's attribute of this
-/// name is a bool: whether weight decay applies to the parameter.
+/// Name of two attributes. For an optimizer: the weight decay factor. For a parameter, a bool:
+/// whether weight decay applies to the parameter.
 constexpr const char* kDecay = "weight_decay";
-/// Name of an attribute of a parameter: a factor that multiplies the weight decay factor.
+/// Name of a parameter attribute: scales the weight decay of the parameter.
 constexpr const char* kDecayScale = "decay_scale";
 
 /// Replaces the train directive by optimizer ops and by the stores of the values that they update.
@@ -104,10 +104,9 @@ class Expansion {
     const ParameterUpdate& update_;
   };
 
-  /// Name of the variable for a state of the optimizer for a parameter. `port` is the name of the
-  /// state, such as "m".
-  std::string state_name(size_t index, const std::string& port) const {
-    return recipe_.state_name(recipe_.parameters()[index] + "." + port);
+  /// Name of the variable for optimizer state `key`, such as "m", of parameter `index`.
+  std::string state_name(size_t index, const std::string& key) const {
+    return recipe_.state_name(recipe_.parameters()[index] + "." + key);
   }
 
   Value state(const std::string& name, const Type& type) {
@@ -143,20 +142,22 @@ class Expansion {
     return known = fill(graph_, {.type = Type{dtype, {}, {}}, .value = lr}, train_.loc);
   }
 
-  /// Attributes of the optimizer op for a parameter with the attributes `options`.
-  Attrs settings_of(const OpDef& optimizer, const Attrs& given, const Attrs& options) const {
+  /// Attributes of the optimizer op for one parameter: the recipe's settings `given`, but with the
+  /// weight decay of the parameter. `param_attrs`: the attributes of the parameter.
+  Attrs settings_of(const OpDef& optimizer, const Attrs& given, const Attrs& param_attrs) const {
     Attrs settings = complete_attrs(optimizer, given, train_.loc);
     const bool decays =
         std::ranges::any_of(*optimizer.attrs, [](const auto& a) { return a.name == kDecay; });
     if (!decays) return settings;
-    const double scale = options.get_or(kDecay, true) ? options.get_or(kDecayScale, 1.0) : 0;
+    const double scale =
+        param_attrs.get_or(kDecay, true) ? param_attrs.get_or(kDecayScale, 1.0) : 0;
     settings.set(kDecay, settings.get<double>(kDecay) * scale);
     return settings;
   }
 
-  /// Whether parameter `whole` is not a matrix and `optimizer` leaves such parameters to another
-  /// optimizer, as Muon does.
-  static bool has_other_optimizer(const OpDef& optimizer, Value whole) {
+  /// Whether OptimizerTraits::non_matrix_optimizer updates parameter `whole`. Muon, for example,
+  /// updates only matrices.
+  static bool uses_non_matrix_optimizer(const OpDef& optimizer, Value whole) {
     return !optimizer.optimizer->non_matrix_optimizer.empty() && whole.shape().rank() != 2;
   }
 
@@ -165,14 +166,15 @@ class Expansion {
     if (!made.operands.empty()) return made;
     const std::string& name = recipe_.parameters()[index];
     const Value whole = graph_.find_indexed("param", name)->result();
-    const bool other = has_other_optimizer(recorded, whole);
+    const bool other = uses_non_matrix_optimizer(recorded, whole);
     const OpDef& optimizer =
         other ? *find_optimizer(recorded.optimizer->non_matrix_optimizer) : recorded;
     const Value rows = recipe_.rows(index);
     const Value param = rows ? rows_of(whole, rows) : own_shard_of(index, whole);
-    const Attrs& options = whole.op()->attrs;
+    const Attrs& param_attrs = whole.op()->attrs;
     const double scale = other ? non_matrix_lr_scale(recorded, settings_) : 1.0;
-    const Value lr = rate(compute_dtype(param.dtype()), scale * options.get_or("lr_scale", 1.0));
+    const Value lr =
+        rate(compute_dtype(param.dtype()), scale * param_attrs.get_or("lr_scale", 1.0));
     ir::ScopedRecording as(graph_, recipe_.recording(name));
     const Value gradient =
         rows ? recipe_.gradient(index) : own_shard_of(index, recipe_.gradient(index));
@@ -182,9 +184,9 @@ class Expansion {
     made.variables = {whole, {}, {}, {}};
     made.optimizer = &optimizer;
     made.settings = settings_of(
-        optimizer, other ? non_matrix_settings(recorded, settings_) : settings_, options);
-    for (const std::string& port : optimizer_states(optimizer, made.settings)) {
-      const Value variable = state_of(index, port, rows ? whole.type() : param.type());
+        optimizer, other ? non_matrix_settings(recorded, settings_) : settings_, param_attrs);
+    for (const std::string& key : optimizer_states(optimizer, made.settings)) {
+      const Value variable = state_of(index, key, rows ? whole.type() : param.type());
       made.variables.push_back(variable);
       made.operands.push_back(rows ? rows_of(variable, rows) : variable);
     }
@@ -208,7 +210,7 @@ class Expansion {
     return graph_.find_indexed("param", parameter)->attrs.get_or("max_norm", 0.0) != 0;
   }
 
-  /// Throws UserError if a parameter is sparse. `only_bounded`: ignores parameters without a
+  /// Throws UserError if a parameter is sparse. `only_bounded`: checks only parameters with a
   /// `max_norm`.
   void reject_sparse_parameters(const std::string& reader, bool only_bounded = false) const {
     for (size_t i = 0; i < recipe_.parameters().size(); ++i) {
@@ -238,8 +240,8 @@ class Expansion {
     for (const Value sum : recipe_.all_reduce_sums(squares)) norms_.push_back(sqrt(sum));
   }
 
-  /// Records a scalar operand, the next element of a sequence (see OptimizerScalar::sequence). A
-  /// state holds the previous element.
+  /// Records the op OptimizerScalar::sequence, which computes the next element of a scalar sequence
+  /// from the previous element. Stores the element in a state, for the next step.
   Value sequence_element(const OptimizerScalar& scalar, Value counter) {
     Value& known = sequences_[scalar.name];
     if (known) return known;
@@ -269,7 +271,7 @@ class Expansion {
     const Values results = record(graph_, *optimizer.name, operands, of.settings, train_.loc);
     for (auto [result, operand] : std::get<Updates>(*optimizer.effects).results) {
       if (static_cast<size_t>(operand) >= of.variables.size())
-        break;  // the settings enable no further states
+        break;  // the settings disable this state and all later ones
       const Value old = operands.at(static_cast<size_t>(operand));
       Value value = results.at(static_cast<size_t>(result));
       if (old == param) value = looked_ahead(index, param, value, counter);
@@ -290,8 +292,8 @@ class Expansion {
     }
   }
 
-  /// Returns `updated`, the new value of `parameter`, after limiting the norm of the weights of
-  /// each output to the parameter's `max_norm`, like torch.renorm.
+  /// Returns `updated`, the new value of `parameter`, with the L2 norm of the weights of each
+  /// output limited to the parameter's `max_norm`, like torch.renorm.
   Value bounded(Value parameter, Value updated) const {
     constexpr double kRoundingOfNorm = 1e-7;
     const double limit = parameter.op()->attrs.get_or("max_norm", 0.0);
@@ -368,8 +370,8 @@ class Expansion {
     return reshape(flat, whole.shape(), train_.loc);
   }
 
-  /// State of the optimizer for a parameter. `port` is the name of the state, such as "m".
-  Value state_of(size_t index, const std::string& port, const Type& type) {
+  /// Declares optimizer state `key`, such as "m", of parameter `index`.
+  Value state_of(size_t index, const std::string& key, const Type& type) {
     const std::string& parameter = recipe_.parameters()[index];
     Attrs attrs;
     if (recipe_.is_sharded()) {
@@ -378,7 +380,7 @@ class Expansion {
         whole.push_back(d.size);
       attrs = {{kFullShape, whole}, {kShardBounds, recipe_.shard_bounds(index)}};
     }
-    return record_source(graph_, "state", state_name(index, port), type, attrs, train_.loc);
+    return record_source(graph_, "state", state_name(index, key), type, attrs, train_.loc);
   }
 
   /// All-gathers the new values of the parameters. Each process has updated only its shard.
@@ -444,7 +446,7 @@ class Expansion {
   Value scheduled_;  ///< scheduled learning rate, f64[]; null if the rate is constant
   std::map<std::pair<DType, double>, Value> rates_;  ///< (dtype, lr_scale) -> learning rate
   std::map<size_t, ParameterUpdate> prepared_;       ///< parameter index -> operands and attributes
-  std::map<std::string, Value> sequences_;           ///< scalar name -> sequence_element()
+  std::map<std::string, Value> sequences_;  ///< scalar name -> result of sequence_element()
   Values norms_;          ///< the norms of each parameter, in the order of OptimizerTraits::scalars
   size_t next_norm_ = 0;  ///< index of the next norm that update() reads
   std::vector<std::pair<std::string, Value>> stores_;

@@ -82,8 +82,8 @@ class Folder {
   }
 
  private:
-  /// The ScaleAxes of `op`, if it is a sum of products in which one factor is an element of a
-  /// weight.
+  /// The ScaleAxis entries of `op`. Empty unless `op` is a sum of products in which a factor is an
+  /// element of a weight.
   std::vector<ScaleAxis> axes_of(const ir::Op& op) const {
     const auto* reduce = std::get_if<Reduce>(&*def_of(op).lower);
     if (reduce == nullptr || reduce->combine != Combine::sum || op.results.size() != 1) return {};
@@ -151,7 +151,8 @@ class Folder {
     return std::nullopt;
   }
 
-  /// Records the contraction of the scaled weight, and the addition of the sum of all shifts.
+  /// Records the ops that replace a chain: the contraction with the scaled weight, plus the
+  /// combined shift.
   Value folded(const ScaleChain& chain) const {
     Value scale, shift;
     for (const ScaleOrShift& link : chain.ops) {

@@ -16,16 +16,16 @@ namespace {
 // Costs are in scalar operations.
 constexpr double kOpsPerByte = 1.5;   // cost of reading or writing a byte of memory
 constexpr double kLaunchCost = 20e3;  // cost of starting a kernel and waiting for its threads
-// Slowdown of the code after the loops, because only one thread runs it.
+// Slowdown of code after the loops of a kernel (FusionRoot::finish), which a single thread runs.
 constexpr double kSerialSlowdown = 32;
 constexpr double kTranscendentalCost = 12;  // cost of exp and similar functions
-// Number of result elements, and of products per element, that a contraction must exceed.
+// A contraction has more than this number of result elements, and of products per result element.
 constexpr int64_t kMinContractionTerms = 8;
-// Maximum size in bytes of a result that may be fused horizontally.
+// Maximum size in bytes of a small value. Horizontal fusion merges only groups with small results.
 constexpr double kSmallBytes = 1 << 20;
 constexpr size_t kMaxOps = 256;  // maximum number of ops of a horizontally fused kernel
-// Maximum number of ops of a kernel whose ops share loops. In such a kernel, the code of an op is
-// repeated in each op into which it is inlined.
+// Maximum number of ops of a kernel whose ops share loops. Such a kernel inlines an op into each of
+// its readers, which repeats the code of the op.
 constexpr size_t kMaxOpsInLoops = 64;
 // Maximum number of results of a horizontally fused kernel. A higher limit would only increase
 // compile time.
@@ -231,8 +231,8 @@ bool Fusion::are_independent(FusionGroup& large, FusionGroup& small) const {
          });
 }
 
-/// Inserts the outputs of `from` into the outputs of `to`, in graph order. The groups must be
-/// independent: then every output remains an output of the merged group.
+/// Merges the outputs of `from` into the outputs of `to`, in graph order. The groups must be
+/// independent, so that every output is still read outside the merged group.
 void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
   const auto place = [&](const Value& v) { return std::pair(positions_.at(v.op()), v.index()); };
   Values all;

@@ -32,8 +32,8 @@ std::map<std::string, Value> read_copies(ir::Graph& graph, DType half) {
   return copies;
 }
 
-/// Adds a half-precision copy, if missing, of each f32 parameter that the step updates and that the
-/// loss of another recipe reads. The step of the other recipe may read the copy.
+/// Adds the missing half-precision copies of f32 parameters that this recipe updates and the loss
+/// of another recipe reads. The program of the other recipe may read these copies.
 void add_updated_copies(ir::Graph& graph, DType half, std::map<std::string, Value>& copies) {
   std::vector<ir::Op*> updated;
   for (const auto& op : graph.ops) {

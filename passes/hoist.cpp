@@ -64,29 +64,29 @@ class Hoister {
 
  private:
   std::set<const ir::Op*> movable_ops() {
-    std::set<const ir::Op*> movable, of_rows;
+    std::set<const ir::Op*> movable, rowwise_ops;
     Values contractions;
     for (const auto& op : parts_.body->ops) {
       if (argument_ops_.contains(op.get())) continue;
       Dependence& d = dependence_[op.get()];
       for (const Value& v : op->operands) d = std::max(d, dependence_.at(v.op()));
       if (d == Dependence::captures && !is_scan(*op)) movable.insert(op.get());
-      if (d != Dependence::elements || !computes_rows(*op, of_rows)) continue;
-      of_rows.insert(op.get());
+      if (d != Dependence::elements || !computes_rows(*op, rowwise_ops)) continue;
+      rowwise_ops.insert(op.get());
       if (is_contraction(*op, batch_)) contractions.push_back(op->result());
     }
-    std::ranges::set_intersection(ancestors(contractions), of_rows,
+    std::ranges::set_intersection(ancestors(contractions), rowwise_ops,
                                   std::inserter(movable, movable.end()));
     return movable;
   }
 
-  /// Whether row i of the result of `op` depends only on captures, constants, and row i of sequence
-  /// elements and of results of the ops `of_rows`.
-  bool computes_rows(const ir::Op& op, const std::set<const ir::Op*>& of_rows) const {
+  /// Whether `op` computes each row of its result independently. Row i may depend on captures,
+  /// constants, row i of sequence elements, and row i of results of `rowwise_ops`.
+  bool computes_rows(const ir::Op& op, const std::set<const ir::Op*>& rowwise_ops) const {
     std::vector<bool> has_rows;
     for (const Value& v : op.operands) {
       has_rows.push_back(dependence_.at(v.op()) == Dependence::elements);
-      const bool known = argument_ops_.contains(v.op()) || of_rows.contains(v.op());
+      const bool known = argument_ops_.contains(v.op()) || rowwise_ops.contains(v.op());
       if (has_rows.back() && !known) return false;
     }
     return is_rowwise(op, has_rows);
@@ -107,7 +107,7 @@ class Hoister {
       for (const Value& v : results) outside_[Value(const_cast<ir::Op*>(&op), v.index())] = v;
       return true;
     }
-    const Value rows = record_for_rows(graph_, op, operands);
+    const Value rows = record_like(graph_, op, operands);
     if (!rows) return false;
     const Type sequence = sequence_type(op.results[0].type, parts_.steps);
     outside_[Value(const_cast<ir::Op*>(&op), 0)] = reshape(rows, sequence.shape, op.loc);
@@ -146,8 +146,8 @@ class Hoister {
   int64_t batch_;
   std::set<const ir::Op*> argument_ops_;
   std::map<const ir::Op*, Dependence> dependence_;
-  /// Value of the body -> value of the outer graph. If the value of the body differs
-  /// between steps, the value of the outer graph is the sequence of the values of all steps.
+  /// Value of the body -> value of the outer graph. A value that differs between steps maps to the
+  /// sequence of its values in all steps.
   std::map<Value, Value> outside_;
   std::map<Value, Value> inside_;  ///< moved value -> argument
 };

@@ -73,7 +73,7 @@ Value concatenated_rows(Value sequence, const Loc& loc) {
   return reshape(sequence, shape, loc);
 }
 
-Value record_for_rows(ir::Graph& graph, const ir::Op& op, const Values& operands) {
+Value record_like(ir::Graph& graph, const ir::Op& op, const Values& operands) {
   Type like = op.results[0].type;
   try {
     const std::vector<Type> types =
@@ -83,7 +83,7 @@ Value record_for_rows(ir::Graph& graph, const ir::Op& op, const Values& operands
     if (!like.shape.empty()) made.shape[0] = like.shape[0];
     if (made != like) return {};
   } catch (const UserError&) {
-    return {};  // an attribute of the op contains the number of rows
+    return {};  // for example, an attribute contains the number of rows
   }
   const Value recorded = record(graph, op.name, operands, op.attrs, op.loc)[0];
   // The new op is not equivalent if its expression contains the number of rows. An example is a

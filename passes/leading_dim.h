@@ -22,6 +22,6 @@ Value concatenated_rows(Value sequence, const Loc& loc);
 
 /// Records an op like `op`, but with `operands`, which may have a different number of rows. Returns
 /// null if the op rejects the operands, or if its scalar expression depends on the number of rows.
-Value record_for_rows(ir::Graph& graph, const ir::Op& op, const Values& operands);
+Value record_like(ir::Graph& graph, const ir::Op& op, const Values& operands);
 
 }  // namespace fluid

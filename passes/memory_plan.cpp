@@ -164,8 +164,8 @@ class PlanReader {
     }
   }
 
-  /// Finds the op at which most memory is in use. An op runs in place if a range begins at the op
-  /// and another range with the same offset ends at the op. The shared bytes then count once.
+  /// Finds the op at which most memory is in use. Bytes that an op overwrites in place count once.
+  /// Such an op ends one live range and begins another with the same offset.
   void find_peak() {
     std::vector<Range> ranges;
     for (const auto& [v, range] : plan_.values) ranges.push_back(range);
@@ -299,7 +299,7 @@ std::set<Value> results_before_error_sync(const ir::Graph& final_graph) {
   }
   if (before_sync) return results;
   const ir::Graph* checking = generated_body(**last);
-  // A scan and a Loops op write results before all their index checks have run.
+  // A scan or Loops op writes results before it has checked all indices.
   if (checking == nullptr || loops_op(*checking) != nullptr) {
     for (size_t r = 0; r < (*last)->results.size(); ++r) {
       results.insert((*last)->result(static_cast<int>(r)));

@@ -57,7 +57,7 @@ struct Range {
 /// Every result of an op has a range. The result of an Alias op has the same range as its operand.
 /// A result that is written directly to a variable, or computed in place, has the range that it
 /// overwrites. Ranges in Region::state carry the name of their variable. Executors use the name to
-/// place variables elsewhere and to share them between programs.
+/// store the variable outside the arena and to share it between programs.
 struct MemoryPlan {
   std::map<Value, Range> values;
   /// Workspaces of fused ops and library kernels. For a `carry` op: the range to which the op
@@ -113,7 +113,7 @@ class InPlacePairs {
   const std::vector<InPlace>* pairs_of_body(const ir::Graph& body);
 
   std::unordered_map<const ir::Op*, const std::vector<InPlace>*> pairs_by_op_;
-  /// Pairs of ops without a generated body, such as library kernels and collectives.
+  /// In-place pairs of ops without a generated body, such as library kernels and collectives.
   std::unordered_map<const ir::Op*, std::vector<InPlace>> other_pairs_;
   OpKinds kinds_;
   std::unordered_map<GroupKey, std::vector<InPlace>, GroupKeyHash> pairs_by_body_;

@@ -14,7 +14,7 @@ namespace fluid {
 enum class Mode : uint8_t {
   train,    ///< forward, backward, update
   eval,     ///< computes all outputs; dropout and batch norm in eval mode
-  predict,  ///< as eval, but computes only the outputs that need no feed but Options::feeds
+  predict,  ///< like eval, but only for the outputs that need no feed outside Options::feeds
   init,     ///< the startup program, which initialises the variables
 };
 
@@ -82,8 +82,8 @@ struct Options {
   std::optional<DType> dtype;     ///< f64: all float tensors become f64; nullopt: no conversion
   std::optional<AmpOptions> amp;  ///< automatic mixed precision; nullopt: off
   MicroBatchKind micro_batch = MicroBatchKind::whole;
-  /// Whether the program processes only a part of the batch: a micro-batch or a shard. The loss and
-  /// outputs are then scaled, so that their sums over all parts are those of the whole batch.
+  /// Whether to scale the loss and outputs of a micro-batch or shard. Their sums over all
+  /// micro-batches or shards are then the values of the whole batch.
   bool scale_partial_loss = false;
   /// Number of samples of the global batch; 0: `batch` times `world`. Affects only programs with
   /// sparse parameters, whose gradients hold the rows of the whole global batch.

@@ -6,8 +6,8 @@
 namespace fluid {
 namespace {
 
-/// Whether the group is a single op that stays in the main graph. The ops of a group are dead if
-/// neither stays_in_main_graph() nor is_generated() holds.
+/// Whether the group is a single op that stays in the main graph. If neither stays_in_main_graph()
+/// nor is_generated() holds, the group has no outputs, and its ops are dead.
 bool stays_in_main_graph(const FusionGroup& group) {
   return !group.ops.empty() &&
          (!group.fusible || (group.ops.size() == 1 &&

@@ -42,8 +42,8 @@ class Packer {
   }
 
   /// Returns the fastest library kernel whose layouts differ from those of `op` at most in the
-  /// weights. Returns nullopt if the kernel needs no weight in another layout, or is not faster
-  /// than generated code.
+  /// weights. Returns nullopt if this kernel accepts the current layouts of the weights, or is not
+  /// faster than generated code.
   std::optional<KernelCandidate> packing_kernel(const ir::Op& op) const {
     if (def_of(op).kernels->empty() || op.results.size() != 1) return std::nullopt;
     if (std::ranges::none_of(op.operands, [&](Value v) { return is_weight(v); })) return {};
@@ -58,8 +58,8 @@ class Packer {
     return std::nullopt;
   }
 
-  /// Whether the layouts that the kernel requires differ from those of `op` only for weights.
-  /// Weights must not need padding in the required layouts.
+  /// Whether the kernel requires the current layouts of `op`, except for weights. A weight must
+  /// have the same size in the layout that the kernel requires, that is, no padding.
   bool accepts(const KernelCandidate& kernel, const ir::Op& op) const {
     if (kernel.results.at(0) != op.results[0].type.layout) return false;
     for (size_t i = 0; i < kernel.operands.size(); ++i) {

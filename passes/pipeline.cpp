@@ -12,7 +12,7 @@ namespace {
 /// Appends the passes that turn the recorded program into the program of one training or inference
 /// step.
 void add_step_passes(const Options& options, std::vector<Pass>& p) {
-  p.push_back(derive_inference_pass());  // first: other passes then skip ops unused in inference
+  p.push_back(derive_inference_pass());  // first: later passes see no training-only ops
   p.push_back(freeze_states_pass());     // before passes that read the statistics of batch_norm
   // Before amp_cast, which would cast the operands of `gradients` ops.
   p.push_back(expand_gradients_pass());
@@ -26,9 +26,9 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
   if (options.sync_bn && options.uses_collectives()) p.push_back(sync_batch_stats_pass());
   if (options.scale_partial_loss)
     p.push_back(scale_partial_loss_pass());  // before append_backward: scales the terms of the loss
-  // After scale_partial_loss, which cannot find the batch dimension in rows that hoist
-  // concatenates. Before append_backward, so that the gradients of hoisted ops are outside of the
-  // loop, too.
+  // After scale_partial_loss, which would not find the batch dimension in rows that hoist
+  // concatenates. Before append_backward, so that the gradients of hoisted ops are outside the
+  // scan, too.
   p.push_back(hoist_pass());
   p.push_back(append_backward_pass());
   if (options.amp) p.push_back(scale_loss_pass());
@@ -50,7 +50,7 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
   if (options.mode == Mode::init) {
     p.push_back(make_startup_pass());  // after expand_optimizer: initialises optimizer states too
   } else if (options.amp) {
-    p.push_back(half_weights_pass());  // after append_backward, which differentiates casts
+    p.push_back(half_weights_pass());  // after append_backward: replaces casts that need gradients
   }
 }
 
@@ -74,7 +74,7 @@ void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
     p.push_back(assign_layouts_pass());  // before choose_kernels, which does not change layouts
   if (predicts) {
     if (options.libraries)
-      p.push_back(pack_weights_pass());  // after assign_layouts: depends on the images' layouts
+      p.push_back(pack_weights_pass());  // after assign_layouts: depends on activation layouts
     // After dce, which would erase the graph of weights, because no op refers to it. After
     // pack_weights, because precompute_weights also moves the packed copies.
     p.push_back(precompute_weights_pass());

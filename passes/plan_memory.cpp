@@ -51,10 +51,10 @@ class Planner {
     return last;
   }
 
-  /// Position of the last op that uses `sum`, a result of a collective. A collective whose result
-  /// has no reader may run until the end of the step.
-  int end_of_collective(Value sum) const {
-    return readers_.contains(sum) ? last_read_of(sum) : static_cast<int>(graph_.ops.size());
+  /// Position of the last op that uses `result`, a result of a collective. A collective whose
+  /// result has no reader may run until the end of the step.
+  int end_of_collective(Value result) const {
+    return readers_.contains(result) ? last_read_of(result) : static_cast<int>(graph_.ops.size());
   }
 
   Range append_range(Region region, int64_t bytes) {
@@ -172,8 +172,8 @@ class Planner {
     });
   }
 
-  /// Whether result `out` of `op` may overwrite `root` in place. The in-place pairs of `op` must
-  /// contain each operand that shares the memory of `root`.
+  /// Whether result `out` of `op` may overwrite `root` in place. Every operand that shares the
+  /// memory of `root` must form an in-place pair with the result.
   bool may_share(const ir::Op& op, int out, Value root) const {
     const std::vector<InPlace>& pairs = pairs_.pairs_of(op);
     for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -312,7 +312,7 @@ class Planner {
     }
   }
 
-  /// Checks that results which must overwrite an operand in place do so.
+  /// Checks every required in-place pair: result and operand must have the same region and offset.
   void check_required_pairs() const {
     for (const auto& op : graph_.ops) {
       for (const InPlace& pair : pairs_.pairs_of(*op)) {

@@ -95,7 +95,7 @@ class Precomputer {
     return op.results[0].type.bytes_at(1) <= read;
   }
 
-  /// Whether the op is in movable_ and not a view of a variable.
+  /// Whether the op is in movable_ and is not merely an alias of a variable.
   bool computes(const ir::Op& op) const {
     if (!movable_.contains(&op)) return false;
     if (!std::holds_alternative<Alias>(*def_of(op).lower)) return true;

@@ -60,7 +60,7 @@ class Recipe {
   explicit Recipe(ir::Op& directive) : directive_(directive) {}
 
   ir::Op& directive() const { return directive_; }
-  /// Name of the recipe's state `state`, such as "update"; see recipe_state().
+  /// Name of the variable for state `state`, such as "update", of the recipe; see recipe_state().
   std::string state_name(std::string_view state) const;
   const std::vector<std::string>& parameters() const;
   /// The seed of backward: the gradient of the loss with respect to itself (1, or the loss scale).
@@ -75,9 +75,9 @@ class Recipe {
   /// parameter with a dense gradient.
   ///
   /// With Options::processes_part(), gradients have this form only after coalesce_gradients. Before
-  /// that pass, the row indices plus 1 are f64 [N] and the rows are [N, D]. N is the number of rows
-  /// that the global batch reads. Entries of other micro-batches and shards are 0, so the sum over
-  /// all of them is the gradient of the global batch.
+  /// that pass, rows(i) holds row indices plus 1, f64 [N], and gradient(i) is [N, D]. N is the
+  /// number of rows that the global batch reads. Entries of other micro-batches and shards are 0.
+  /// The sum over all micro-batches and shards is the gradient of the global batch.
   Value rows(size_t i) const;
   /// Makes the gradients of the parameters `names` sparse. `rows` holds the row indices of each
   /// gradient.
@@ -85,8 +85,8 @@ class Recipe {
   /// Replaces rows(i) by replace(i, rows(i)), for each sparse parameter from the last to the first.
   void replace_rows(const std::function<Value(size_t i, Value rows)>& replace) const;
   bool has_sparse_gradients() const;
-  /// Order number of the last collective on which append_backward's gradient of parameter `i`
-  /// depends; -1 if there is none.
+  /// Order number of the last collective on which the gradient of parameter `i` depended after
+  /// append_backward; -1 if there was none.
   int64_t last_collective_of(size_t i) const;
   void set_last_collectives(const std::vector<int64_t>& order_numbers) const;
   /// Replaces each gradient `g` by replace(g), in the order of parameters().

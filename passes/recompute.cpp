@@ -134,9 +134,10 @@ class Recompute {
                                  [](const Value& v) { return !v.op()->operands.empty(); }) == 1;
   }
 
-  /// Whether a copy of `reader` in another kernel may load `v` from memory. Values that may be
-  /// overwritten before the copy runs are excluded: collectives overwrite their operands in place,
-  /// and the update overwrites variables.
+  /// Whether a copy of `reader` in another kernel may load `v` from memory. False if `v` may be
+  /// overwritten before the copy runs: a collective overwrites its operands in place, and the
+  /// update overwrites variables. False if `v` is a half-precision result of `inside`, the ops of
+  /// the original kernel, unless `reader` compares `v` with a constant.
   bool may_be_source(Value v, const ir::Op& reader, const std::set<const ir::Op*>& inside) const {
     if (is_variable(*root_of(v).op())) return false;
     if (inside.contains(v.op()))
@@ -224,9 +225,9 @@ class Recompute {
            std::ranges::find(group(from).outputs, source) == group(from).outputs.end();
   }
 
-  /// Live ranges if `v` is recomputed and not stored. nullopt if the peak memory would rise and the
-  /// values whose live ranges grow are larger than `v` in total. Also nullopt if `v` has no live
-  /// range.
+  /// Live ranges if `v` is recomputed and not stored. nullopt if `v` has no live range. Also
+  /// nullopt if the values whose live ranges grow are larger than `v` in total and the peak memory
+  /// rises.
   std::optional<LiveRanges> lives_without(Value v, const RecomputedChain& chain, int from,
                                           int last) const {
     if (!lives_.contains(v)) return std::nullopt;
@@ -267,7 +268,8 @@ class Recompute {
 
   // ---- Rewrite of the kernels
 
-  /// Kernel `from` without result `v` and without the ops that are needed only for `v`.
+  /// Kernel `from` without result `v` and without the ops that are needed only for `v`. Its results
+  /// include the sources of `chain` that it computes.
   FusionGroup without(Value v, const RecomputedChain& chain, int from) const {
     FusionGroup rest = group(from);
     std::erase(rest.outputs, v);

@@ -15,9 +15,9 @@ namespace fluid {
 
 /// Role, location, scope and parameter of `op`, for the ops that a pass records to replace `op`.
 ir::Graph::Recording recording_of(const ir::Op& op);
-/// Copies the source location and the kNoAmp attribute of `op` to the ops from position `first` on,
-/// the replacements of `op`. If `op` has no location, erases their locations, because error
-/// messages must not point into Fluid's own source files.
+/// Copies the source location and the kNoAmp attribute of `op` to its replacements: the ops of
+/// `graph` from position `first` on. If `op` has no location, erases the locations of the
+/// replacements, because error messages must not point into Fluid's own source files.
 void copy_loc_and_amp_exclusion(const ir::Op& op, ir::Graph& graph, size_t first);
 
 /// Calls `replace` for every op in order. `replace` returns one replacement per result of the op,

@@ -26,9 +26,9 @@ class ScanArguments {
   /// represents a carry or a capture.
   Value sequence_of(Value argument) const;
 
-  /// Moves the arguments to the start of the body and sets their indices. Drops the sequences and
-  /// captures that are not in `live`, the ops on which the outputs of the body depend. Sets the
-  /// numbers of carries and sequences in `parts`. Returns the operands of the scan.
+  /// Moves the arguments to the start of the body and sets their indices. Drops sequences and
+  /// captures whose arguments are not in `live`: the ops on which the outputs of the body depend.
+  /// Sets the numbers of carries and sequences in `parts`. Returns the operands of the scan.
   Values assign_indices(ScanParts& parts, const std::set<const ir::Op*>& live);
 
  private:

@@ -34,22 +34,24 @@ bool is_recomputable(const ir::Op& op) {
          });
 }
 
-/// Ops of the scan body whose results the backward steps do not recompute: the arguments, and all
-/// ops that are not recomputable. Also the only reader of a result of such an op, if the types of
-/// both results are equal. For example, the scan then stacks product + bias instead of the product.
-std::set<const ir::Op*> kept_ops(const ir::Graph& body) {
+/// Ops of the scan body that the backward steps do not recompute: arguments and ops that are not
+/// recomputable. Also the only reader of the result of such an op (not of an argument), if the
+/// types of both results are equal. The scan then stacks only the result of the reader, such as
+/// product + bias instead of the product.
+std::set<const ir::Op*> non_recomputed_ops(const ir::Graph& body) {
   const Uses uses = body.uses();
-  std::set<const ir::Op*> kept;
+  std::set<const ir::Op*> found;
   for (const auto& op : body.ops) {
     const auto replaces = [&](Value v) {
       const auto readers = uses.find(v);
-      return kept.contains(v.op()) && source_kind(*v.op()) == SourceKind::none &&
+      return found.contains(v.op()) && source_kind(*v.op()) == SourceKind::none &&
              readers->second.size() == 1 && op->results.size() == 1 &&
              op->results[0].type == v.type();
     };
-    if (!is_recomputable(*op) || std::ranges::any_of(op->operands, replaces)) kept.insert(op.get());
+    if (!is_recomputable(*op) || std::ranges::any_of(op->operands, replaces))
+      found.insert(op.get());
   }
-  return kept;
+  return found;
 }
 
 /// Builds the backward scan of one scan. The body of the backward scan is a copy of the forward
@@ -63,7 +65,7 @@ class ScanGradient {
         graph_(*scan.graph()),
         body_(copy_of(*forward_.body)),
         copied_(body_.ops.size()),
-        kept_(kept_ops(body_)),
+        non_recomputed_(non_recomputed_ops(body_)),
         forward_arguments_(arguments_of(body_, scan.operands.size())),
         forward_outputs_(output_values(body_)),
         arguments_(body_),
@@ -164,9 +166,9 @@ class ScanGradient {
     std::map<Value, Value> forward;  // value of the copied body -> value of the forward body
     for (size_t i = 0; i < copied_; ++i) {
       ir::Op &copy = *body_.ops[i], &original = *forward_.body->ops[i];
-      // The copy of an inner scan shares its body with the original. The gradient of the copy may
-      // have appended outputs to the body and results to the copy, so the original gets the same
-      // results.
+      // The copy of an inner scan shares its body with the original. Differentiating the copy may
+      // have appended outputs to the body and results to the copy. Therefore the original gets the
+      // results of the copy.
       if (is_scan(copy)) original.results = copy.results;
       for (int r = 0; r < static_cast<int>(copy.results.size()); ++r) {
         forward[copy.result(r)] = original.result(r);
@@ -180,7 +182,7 @@ class ScanGradient {
         v = known->second;
         return;
       }
-      if (!kept_.contains(v.op())) {
+      if (!non_recomputed_.contains(v.op())) {
         if (seen.insert(v.op()).second) todo.push_back(v.op());
         return;
       }
@@ -203,7 +205,7 @@ class ScanGradient {
     }
   }
 
-  /// The argument that replaces `copy`, a value of the copied forward body.
+  /// The argument that replaces `copy`, the copy of forward value `original` in the backward body.
   Value argument_for(Value copy, Value original) {
     if (source_kind(*copy.op()) != SourceKind::argument) {
       return arguments_.add_sequence(collected_by_forward(original));
@@ -229,8 +231,8 @@ class ScanGradient {
 
   Values append() {
     Values outputs = next_carries_;
-    // A stacked value that is an element of an input sequence needs no copy: the sequence is the
-    // result.
+    // The body need not output a value that is an element of a sequence operand: stacking it gives
+    // the sequence operand.
     std::vector<Value> collected(collected_.size());
     for (const auto& [v, position] : collected_) collected[position] = v;
     std::vector<int> results(collected.size(), -1);
@@ -267,7 +269,7 @@ class ScanGradient {
       for (const Value& v : gradient.op()->operands) {
         rows.push_back(concatenated_rows(sequence(collected_.at(v)), scan_.loc));
       }
-      din[i] = record_for_rows(graph_, *gradient.op(), rows);
+      din[i] = record_like(graph_, *gradient.op(), rows);
       check(static_cast<bool>(din[i]),
             [&] { return gradient.op()->name + " does not sum the rows of all steps"; });
     }
@@ -280,7 +282,7 @@ class ScanGradient {
   ir::Graph& body_;  ///< body of the backward scan
   size_t copied_;    ///< number of ops that `body_` copies from the forward body
   /// Ops of the forward copy that the backward steps do not recompute.
-  std::set<const ir::Op*> kept_;
+  std::set<const ir::Op*> non_recomputed_;
   Values forward_arguments_, forward_outputs_;  ///< arguments and outputs of the forward copy
   ScanArguments arguments_;
   Backward backward_;

@@ -9,8 +9,8 @@
 
 namespace fluid {
 
-/// Alignment in bytes that GPU kernels require of the elements of a sequence. If the element size
-/// is not a multiple of this alignment, a step works on copies of the elements.
+/// Alignment in bytes that GPU kernels require for the elements of a scan's sequences. If the
+/// element size is not a multiple of this alignment, a step uses aligned copies of the elements.
 inline constexpr int64_t kElementAlign = 16;
 
 /// Memory of a scan whose body is compiled. The workspace of the scan contains the transient values

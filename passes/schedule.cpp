@@ -55,13 +55,13 @@ class Problem {
     for (const Root& r : roots_) remaining.push_back(static_cast<int>(r.readers.size()));
     return remaining;
   }
-  /// Bytes of the roots that op `i` computes.
+  /// Bytes of the root values that op `i` computes.
   int64_t allocated_bytes(int i) const {
     int64_t bytes = 0;
     for (const int r : produced(i)) bytes += root(r).bytes;
     return bytes;
   }
-  /// Bytes of the roots whose last remaining reader is op `i`.
+  /// Bytes of the root values whose last remaining reader is op `i`.
   int64_t freed_bytes(int i, const RemainingReaders& remaining) const {
     int64_t bytes = 0;
     for (const int r : consumed(i)) {
@@ -184,10 +184,9 @@ class Problem {
       add_edge(scheduled_collectives_[i - 1], scheduled_collectives_[i]);
   }
 
-  /// Adds edges for the exchange of error words between ranks (executor/gpu), which runs before a
-  /// marked collective. Ops that may reject data run before the marked collective. Ops that write
-  /// variables run after the collective that precedes the marked one. All ranks mark the same
-  /// collective.
+  /// Adds edges for the error sync: the ranks exchange their error words (executor/gpu) before the
+  /// marked collective, which is the same on all ranks. Ops that may reject data run before the
+  /// marked collective. Ops that write variables run after the preceding collective.
   void order_error_sync() {
     const std::optional<size_t> before = collectives_before_error_sync(graph_);
     if (!before) return;
@@ -326,7 +325,7 @@ Order overlapped(const Problem& p, const Order& order) {
 /// bytes of all collectives. Without a margin, an early start would lose, because gradients and
 /// activations are then in memory at once.
 Order lowest_peak(const Problem& p, const std::vector<Order>& orders) {
-  constexpr double kMargin = 1.5;  // relative to the bytes of all collectives
+  constexpr double kMargin = 1.5;
   int64_t collective_total = 0;
   for (const int collective : p.collectives())
     collective_total += collective_bytes(p.op(collective));

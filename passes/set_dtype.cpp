@@ -26,7 +26,7 @@ bool retype_attributes(ir::Op& op, DType to) {
 }
 
 /// Sets the dtype of the results of a source to `to`. For other ops, infers the result types again
-/// from the changed operands. Some ops, such as metrics, have results of a fixed dtype.
+/// from the changed operands, because some ops, such as metrics, have results of a fixed dtype.
 bool retype_results(ir::Op& op, DType to) {
   bool changed = false;
   if (source_kind(op) != SourceKind::none) {

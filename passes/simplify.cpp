@@ -49,19 +49,20 @@ Expr at_index(const Expr& body, const std::vector<Expr>& index) {
 }
 
 /// Whether `read`, a read of `from`, may be replaced by the expression of the op that computes
-/// `from`. False if this would lose a rounding to half precision or the bounds check of the read.
+/// `from`. This op must be a Map without side effects and with one result. The replacement must not
+/// lose a rounding to half precision, or the guard or index check of the read.
 bool may_substitute(const Expr& read, Value from) {
   return !read.node().guarded && !read.node().checked && !is_half_precision(from.dtype()) &&
          from.op()->results.size() == 1 && is_pure_map(*from.op());
 }
 
-/// Returns `own`, the scalar expression of `op`, with operands substituted. The expression of the
-/// op that computes an operand replaces the reads of the operand, if `substitute` and
-/// may_substitute() allow this.
-Body body_of(const ir::Op& op, const Expr& own, const Substitute& substitute) {
-  Body body{own, op.operands};
+/// Returns `expr`, the scalar expression of `op`, after substitution of operands: a read of an
+/// operand becomes the expression of the op that computes the operand. Substitutes only if
+/// `substitute` and may_substitute() allow it.
+Body body_of(const ir::Op& op, const Expr& expr, const Substitute& substitute) {
+  Body body{expr, op.operands};
   const auto count = static_cast<int64_t>(op.operands.size());
-  body.expr = rewrite(own, [&](const Expr& node) {
+  body.expr = rewrite(expr, [&](const Expr& node) {
     if (node.op() != ScalarOp::read || node.node().ivalue >= count) return Expr();
     const Value from = op.operands.at(static_cast<size_t>(node.node().ivalue));
     if (!may_substitute(node, from) || !substitute(*from.op())) return Expr();

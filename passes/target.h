@@ -63,8 +63,8 @@ class Target {
   /// Whether library kernels may write directly to variables. True if the executor can prevent
   /// library kernels from running in a rejected step.
   virtual bool libraries_may_write_variables() const { return true; }
-  /// Whether to run the repeat_kernels pass. The pass pays off on a device whose memory is fast but
-  /// scarce. There, recomputing a forward result in backward is better than keeping the result.
+  /// Whether to run the repeat_kernels pass. The pass pays off on a device with fast but scarce
+  /// memory: recomputing a forward result in backward then takes little time and saves memory.
   virtual bool repeats_kernels() const { return false; }
   /// Number of slots in Region::feeds: 2 if the device copies the feeds of the next step while a
   /// step runs, else 1.

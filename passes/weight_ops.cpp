@@ -29,7 +29,8 @@ bool is_weight(const ir::Op& op, const std::set<std::string_view>& stored) {
 
 bool has_batch(const Type& type) { return type.shape.has_batch(); }
 
-/// Whether the result of the op depends on the batch size, apart from the values of the operands.
+/// Whether the result of the op depends directly on the batch size, not only through the values of
+/// its operands.
 bool depends_on_batch(const ir::Op& op) {
   for (const auto& [name, attr] : op.attrs) {
     const Type* type = std::get_if<Type>(&attr);

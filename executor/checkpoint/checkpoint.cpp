@@ -68,14 +68,14 @@ std::vector<CheckpointName> names_in(const std::string& directory) {
 }
 
 void check_finite(const Snapshot& snapshot, const std::string& directory) {
-  for (const SnapshotVariable& kept : snapshot.variables) {
-    if (kept.kind != VariableKind::recorded || !is_float(kept.value.dtype())) continue;
-    for (int64_t i = 0; i < kept.value.numel(); ++i) {
-      const double x = kept.value.at(i);
+  for (const SnapshotVariable& saved : snapshot.variables) {
+    if (saved.kind != VariableKind::recorded || !is_float(saved.value.dtype())) continue;
+    for (int64_t i = 0; i < saved.value.numel(); ++i) {
+      const double x = saved.value.at(i);
       if (std::isfinite(x)) continue;
       throw UserError(fmt::format(
-          "'{}' holds {}: training diverged, and no checkpoint of it is written to '{}'", kept.name,
-          ir::float_text(x), directory));
+          "'{}' holds {}: training diverged, and no checkpoint of it is written to '{}'",
+          saved.name, ir::float_text(x), directory));
     }
   }
 }

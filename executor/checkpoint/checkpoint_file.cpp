@@ -145,10 +145,10 @@ void write_checkpoint(const std::string& path, const Snapshot& snapshot, const T
                       bool best) {
   std::vector<std::pair<std::string, Tensor>> parameters, training;
   Json kinds = Json::object();
-  for (const SnapshotVariable& kept : snapshot.variables) {
-    const bool recorded = kept.kind == VariableKind::recorded;
-    (recorded ? parameters : training).emplace_back(kept.name, kept.value);
-    kinds[kept.name] = name_of(kept.kind);
+  for (const SnapshotVariable& saved : snapshot.variables) {
+    const bool recorded = saved.kind == VariableKind::recorded;
+    (recorded ? parameters : training).emplace_back(saved.name, saved.value);
+    kinds[saved.name] = name_of(saved.kind);
   }
   std::map<std::string, std::string> metadata;
   if (snapshot.column_table != nullptr) {

@@ -26,7 +26,6 @@ constexpr size_t kMaxNames = 8;
 constexpr const char* kHowToSayLayout =
     "pass --params-layout pytorch or fluid (in C++ LoadOptions::layout)";
 
-/// A tensor of the parameter file.
 struct FileTensor {
   std::string source;  ///< name of the tensor in the file
   Tensor tensor;
@@ -55,8 +54,8 @@ struct NameMap {
   }
 };
 
-/// Returns the variables that the file may lack. If the file holds LoRA adapters, these are the
-/// frozen variables, else the LoRA adapters.
+/// Returns the variables that the file may lack: the frozen variables if the file holds LoRA
+/// adapters, else the LoRA adapters.
 std::set<std::string> optional_variables(const ir::Program& program, bool holds_adapters) {
   std::set<std::string> names;
   for (const auto& op : program.main().ops) {
@@ -83,9 +82,9 @@ void check_layout(const std::string& path, bool written_by_fluid, const std::str
         "PyTorch stores it: pass --params-layout fluid (in C++ LoadOptions::layout)",
         path, name, given.str()));
   }
-  const bool turned =
+  const bool is_transposed =
       shape[0] != shape[1] && given.shape() == std::vector<int64_t>{shape[1], shape[0]};
-  if (turned && layout != ParamsLayout::pytorch) {
+  if (is_transposed && layout != ParamsLayout::pytorch) {
     throw UserError(
         fmt::format("{}: the linear weight '{}' is given as {}, the transpose of the program's "
                     "[{}, {}], as PyTorch stores it: pass --params-layout pytorch (in C++ "
@@ -157,14 +156,14 @@ class ParameterReading {
                                 at->second.source, tensor.source, name));
   }
 
-  /// Returns the source of the value of `name`; nullopt unless all tensors of the source are
-  /// present.
+  /// Returns the tensors from which variable `name` is computed. Returns nullopt if the file lacks
+  /// any of these tensors.
   std::optional<PytorchSource> source_of(const std::string& name) const {
     using Kind = PytorchSource::Kind;
     const bool is_pytorch = options_.layout == ParamsLayout::pytorch;
     if (tensors_.contains(name)) {
-      const bool turned = is_pytorch && pytorch_.is_linear_weight(name);
-      return PytorchSource{turned ? Kind::transposed : Kind::same, {name}};
+      const bool is_transposed = is_pytorch && pytorch_.is_linear_weight(name);
+      return PytorchSource{is_transposed ? Kind::transposed : Kind::same, {name}};
     }
     if (!is_pytorch) return std::nullopt;
     return in_file(pytorch_.source(name));

@@ -13,7 +13,6 @@
 
 namespace fluid {
 
-/// The result of reading a parameter file for a program.
 struct LoadedParameters {
   std::vector<std::pair<std::string, Tensor>> values;  ///< the program's variable name -> value
   LoadReport report;
@@ -35,7 +34,8 @@ struct LoadedParameters {
 LoadedParameters read_parameters(const std::string& path, const LoadOptions& options,
                                  const ir::Program& program, const std::vector<Variable>& wanted);
 
-/// Whether `value` has the shape of `type`, and their dtypes are equal or both float.
+/// Whether the shapes of `value` and `type` are equal, and their dtypes are equal or both
+/// floating-point.
 bool fits_variable(const Type& type, const Tensor& value);
 
 }  // namespace fluid

@@ -33,8 +33,8 @@ void add_place_options(const ExecutorOptions& options, Place place, int threads,
 }
 
 /// Describes the training settings of the variables: the number of frozen variables, the number of
-/// variables with other settings, and a hash of all settings. Returns "" if all variables have the
-/// default settings.
+/// other variables with non-default settings, and a hash of all settings. Returns "" if all
+/// variables have the default settings.
 std::string training_settings_text(const ir::Program& recorded) {
   int64_t frozen = 0, scaled = 0;
   std::string all;

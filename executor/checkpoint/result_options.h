@@ -21,8 +21,8 @@ std::map<std::string, std::string> result_options(const ir::Program& recorded,
 std::string changed_result_options(std::map<std::string, std::string> before,
                                    std::map<std::string, std::string> now);
 
-/// Whether the schedule Plateau of `recipe` monitors another metric, or has another mode, in the
-/// current run (`now`) than in the checkpoint (`before`).
+/// Whether the Plateau schedule of `recipe` has another metric or mode in the current run (`now`)
+/// than in the checkpoint (`before`).
 bool monitors_other_metric(const std::map<std::string, std::string>& before,
                            const std::map<std::string, std::string>& now,
                            const std::string& recipe);

@@ -36,9 +36,9 @@ void check_optimizer(const Snapshot& from, const ir::Program& recorded, const st
   }
 }
 
-/// Returns a note for the message of a missing or unexpected optimizer state. The note says that
-/// the parameter of `state` is frozen in the checkpoint or in the program. Returns "" if it is
-/// frozen in neither. `trains_now`: whether the program has the state.
+/// Returns a note for the error about a missing or unexpected optimizer state: its parameter is
+/// frozen in the checkpoint or in the program. Returns "" if it is frozen in neither. `state`: name
+/// of the optimizer state. `trains_now`: whether the program has the state.
 std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::string_view state,
                         bool trains_now) {
   for (const ir::Op* train : recipes_of(recorded.main())) {
@@ -67,9 +67,9 @@ void check_program(const Session& session, const Snapshot& from, const std::stri
   const std::string& ours = session.recorded_program().name;
   std::string how = from.program == ours ? fmt::format("'{}' has changed since", ours)
                                          : fmt::format("'{}', not '{}'", from.program, ours);
-  for (const SnapshotVariable& kept : from.variables) {
-    if (kept.kind != VariableKind::recorded || session.variables().find(kept.name)) continue;
-    how = fmt::format("its parameter '{}' is not in '{}'", kept.name, ours);
+  for (const SnapshotVariable& saved : from.variables) {
+    if (saved.kind != VariableKind::recorded || session.variables().find(saved.name)) continue;
+    how = fmt::format("its parameter '{}' is not in '{}'", saved.name, ours);
   }
   throw UserError(fmt::format("{}: belongs to another program: {}", where, how));
 }
@@ -77,28 +77,28 @@ void check_program(const Session& session, const Snapshot& from, const std::stri
 void check_variables(Session& session, const Snapshot& from, const std::string& where) {
   const ir::Program& recorded = session.recorded_program();
   std::map<std::string_view, const SnapshotVariable*> all;
-  for (const SnapshotVariable& kept : from.variables) all[kept.name] = &kept;
+  for (const SnapshotVariable& saved : from.variables) all[saved.name] = &saved;
   for (const Variable& v : session.variables().all()) {
     const auto found = all.find(v.name);
-    const SnapshotVariable* kept = found == all.end() ? nullptr : found->second;
+    const SnapshotVariable* saved = found == all.end() ? nullptr : found->second;
     const bool needed = v.kind == VariableKind::recorded || v.kind == VariableKind::optimizer;
-    if (kept == nullptr && needed) {
+    if (saved == nullptr && needed) {
       throw UserError(fmt::format("{}: lacks '{}', which resuming training needs{}", where, v.name,
                                   frozen_note(from, recorded, v.name, true)));
     }
-    if (kept == nullptr) continue;
+    if (saved == nullptr) continue;
     const Tensor ours = session.values().value(v);
-    const bool fits = ours.dtype() == kept->value.dtype() ||
-                      (is_float(ours.dtype()) && is_float(kept->value.dtype()));
-    if (!fits || (v.shard ? v.shard->full_shape : ours.shape()) != kept->value.shape()) {
+    const bool fits = ours.dtype() == saved->value.dtype() ||
+                      (is_float(ours.dtype()) && is_float(saved->value.dtype()));
+    if (!fits || (v.shard ? v.shard->full_shape : ours.shape()) != saved->value.shape()) {
       throw UserError(fmt::format("{}: '{}' is {}, but the program's is {}", where, v.name,
-                                  kept->value.str(), ours.str()));
+                                  saved->value.str(), ours.str()));
     }
   }
-  for (const SnapshotVariable& kept : from.variables) {
-    if (kept.kind == VariableKind::optimizer && session.variables().find(kept.name) == nullptr) {
+  for (const SnapshotVariable& saved : from.variables) {
+    if (saved.kind == VariableKind::optimizer && session.variables().find(saved.name) == nullptr) {
       throw UserError(fmt::format("{}: holds '{}', which this training does not use{}", where,
-                                  kept.name, frozen_note(from, recorded, kept.name, false)));
+                                  saved.name, frozen_note(from, recorded, saved.name, false)));
     }
   }
 }
@@ -106,8 +106,8 @@ void check_variables(Session& session, const Snapshot& from, const std::string& 
 }  // namespace
 
 const SnapshotVariable* Snapshot::find(std::string_view name) const {
-  const auto kept = std::ranges::find(variables, name, &SnapshotVariable::name);
-  return kept == variables.end() ? nullptr : &*kept;
+  const auto saved = std::ranges::find(variables, name, &SnapshotVariable::name);
+  return saved == variables.end() ? nullptr : &*saved;
 }
 
 std::unique_ptr<ir::Program> strip_locations(const ir::Program& recorded) {
@@ -154,9 +154,9 @@ void restore_snapshot(Session& session, Snapshot& from, const std::string& where
   check_program(session, from, where);
   check_optimizer(from, session.recorded_program(), where);
   check_variables(session, from, where);
-  for (SnapshotVariable& kept : from.variables) {
-    const Tensor value = std::exchange(kept.value, Tensor());
-    const Variable* v = session.variables().find(kept.name);
+  for (SnapshotVariable& saved : from.variables) {
+    const Tensor value = std::exchange(saved.value, Tensor());
+    const Variable* v = session.variables().find(saved.name);
     if (v == nullptr || !v->is_in_checkpoints()) continue;
     if (v->name == kRandomState) {
       Tensor ours = session.values().value(*v).copy();

@@ -17,7 +17,6 @@ namespace fluid {
 
 class Session;
 
-/// The value of a variable in a snapshot.
 struct SnapshotVariable {
   std::string name;
   VariableKind kind = VariableKind::control;

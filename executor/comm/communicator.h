@@ -29,10 +29,10 @@ class Communicator {
   /// Sums `data` over all ranks like all_reduce(), but each rank receives only its own shard of the
   /// sum (bucket_shard() in passes/bucket.h). Sets the other shards of `data` to 0.
   virtual void reduce_scatter(void* data, int64_t count, DType dtype) = 0;
-  /// Fills the `count` elements of `data` with the shards of all ranks. On entry, this rank's own
-  /// shard must already be at its final position in `data`.
+  /// Gathers the shards of all ranks into the `count` elements of `data`, in place. On entry, this
+  /// rank's own shard must already be at its final position.
   virtual void all_gather(void* data, int64_t count, DType dtype) = 0;
-  /// Copies `bytes` bytes at `data` from rank `root` to all ranks.
+  /// Broadcasts `bytes` bytes at `data` from rank `root`.
   virtual void broadcast(void* data, int64_t bytes, int root) = 0;
   /// Barrier. Waits up to `max_wait` for a rank that sends heartbeats, such as a rank that is still
   /// compiling. If a rank sends no heartbeats, waits only up to the timeout.

@@ -169,8 +169,8 @@ AddFunction add_function(DType dtype) {
   }
 }
 
-/// Sets the output buffer of a Gloo collective. Passes an integer type of the same size as `dtype`,
-/// because Gloo needs only the element size. The reduce function adds the elements.
+/// Sets the output buffer of a Gloo collective. Its element type is an unsigned integer of the size
+/// of `dtype`: Gloo needs only the element size, and the reduce function interprets the elements.
 template <class Options>
 void set_output(Options& options, std::unique_ptr<ActiveBuffer::Buffer> buffer, DType dtype) {
   switch (size_of(dtype)) {
@@ -336,8 +336,8 @@ class GlooCommunicator final : public Communicator {
     throw DeviceError(failure_);
   }
 
-  /// Queries the store for the failed rank, and waits up to `wait` until the store is certain.
-  /// Stores the diagnosis in failure_, the message of all later errors.
+  /// Stores the store's diagnosis in failure_, the message of all later errors. Waits up to `wait`
+  /// until the store is certain which rank failed.
   void record_diagnosis(const std::string& what, int64_t number, Duration wait) {
     store_.send_heartbeat(heartbeat_.collectives_started);
     set_failure(what, number, store_.diagnose(wait, number));

@@ -34,7 +34,7 @@ class ProcessGroup {
   /// Barrier with the timeout `rendezvous_timeout`, which is longer than the timeout of
   /// collectives. Used, for example, while rank 0 saves a checkpoint.
   void barrier();
-  /// Calls barrier() unless start() has run.
+  /// Calls barrier() if start() has not run, because the ranks may still be starting up.
   void barrier_before_start();
   /// Returns the `text` of rank 0 on all ranks.
   std::string broadcast_from_rank_0(const std::string& text);

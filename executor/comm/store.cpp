@@ -18,8 +18,8 @@ Duration response_time_limit(Duration timeout) {
   return heartbeat_timeout(timeout) + Duration(100);
 }
 
-/// Additional response time for heartbeat and barrier requests, so that rank 0 counts as
-/// unreachable after approximately `timeout`.
+/// Additional wait for the responses to heartbeat and barrier requests. The total wait is
+/// approximately `timeout`; after it, rank 0 counts as unreachable.
 Duration extra_response_time(Duration timeout) { return timeout - heartbeat_timeout(timeout); }
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace fluid::comm {
 
 /// The rendezvous key-value store of a world, over TCP. Rank 0 runs the server. The server accepts
 /// only processes with its job id and restart count, so keys of different jobs cannot collide.
-/// Every call ends within its timeout. Thread-safe; calls are serialised. A process has one store
-/// of a world at a time. After the store is destroyed, all ranks may create another one.
+/// Every call ends within its timeout. Thread-safe; calls are serialised. A process may have only
+/// one store of a world at a time. All ranks may create another store after destroying the first.
 class Store {
  public:
   /// Rank 0 starts the server at the world's port. Every rank connects and waits until all ranks
@@ -69,8 +69,8 @@ class Store {
   std::string address() const { return local_address(socket_); }
 
  private:
-  /// Connects and sends `hello`. Returns the response; nullopt if there is none, for example
-  /// because the server still serves the previous store, which this rank has left.
+  /// Connects and sends `hello`. Returns the response, or nullopt if there is none. For example,
+  /// the server may still serve the previous store.
   std::optional<Message> try_join(Clock::time_point deadline);
   /// Sends a request and returns the response. Throws DeviceError if there is no response, and
   /// UserError if the response is `user_error`.

@@ -55,8 +55,8 @@ class StoreServer {
   /// Returns the response to a request; nullopt if the request has to wait for other ranks.
   std::optional<Message> try_respond(const Connection& connection, const Message& request);
   std::string absent_ranks() const;
-  /// Describes the first rank that died or left, or that has sent nothing for longer than
-  /// `max_silence`. Returns "" if there is no such rank.
+  /// Describes the first rank that died or left. If there is none, describes the rank that has been
+  /// silent the longest, if longer than `max_silence`. Otherwise returns "".
   std::string describe_dead_rank(Duration max_silence);
   /// Describes the rank that most likely caused a failure. `failed`: sequence number of the failed
   /// collective; "" if no collective failed.
@@ -81,7 +81,7 @@ class StoreServer {
   std::vector<int> departed_ranks_;  ///< ranks that died or left, earliest first
   /// List of the ranks that were absent when the rendezvous timed out.
   std::string absent_at_timeout_;
-  std::string user_error_;  ///< message of a UserError; once set, the response to every request
+  std::string user_error_;  ///< UserError message; once set, every request gets it as response
   std::string diagnosis_;   ///< message that names the failed rank, equal on all ranks
   std::optional<Clock::time_point> shutdown_deadline_;
   std::thread thread_;

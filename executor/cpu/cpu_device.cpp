@@ -14,7 +14,7 @@
 namespace fluid {
 namespace {
 
-/// Returns the peak rates of all threads of `cpu` together.
+/// Returns the peak FLOP/s and bytes/s of `cpu`, summed over its threads.
 PeakRates cpu_peak_rates(const TargetDescription& cpu) {
   const double f32_flops = cpu.ops_per_second(DType::f32);
   return {.flops_f64 = cpu.ops_per_second(DType::f64),
@@ -24,9 +24,8 @@ PeakRates cpu_peak_rates(const TargetDescription& cpu) {
           .bytes_per_second = cpu.bytes_per_second(std::numeric_limits<double>::infinity())};
 }
 
-/// Returns the description of this CPU with measured rates. Measures once per process. peak_rates()
-/// uses these rates if the target's rates are not measured.
-TargetDescription measured_once(int threads) {
+/// Returns a description of this CPU with measured rates. The first call measures the rates.
+TargetDescription measured_description(int threads) {
   static const TargetDescription measured = measure_host();
   return measured.with_threads(threads);
 }
@@ -37,7 +36,7 @@ TargetDescription description_for(const CpuDeviceOptions& options, int threads) 
   const auto recorded = recorded_description(options.tuning_record, threads);
   TargetDescription own = recorded ? *recorded : machine_description(threads, options.cache_dir);
   if (options.communicator == nullptr) return own;
-  // Ranks with the same CPU as the first proposer use the proposer's description, so that they
+  // The first rank to propose a description sets it for all ranks with the same CPU, so that they
   // choose the same kernels.
   const std::string agreed = options.communicator->propose(kCpuRecord, cpu_record(own));
   return recorded_description({{kCpuRecord, agreed}}, threads).value_or(own);
@@ -91,7 +90,7 @@ class CpuDevice : public Device {
 
   PeakRates peak_rates() const override {
     const TargetDescription& cpu = target_.description();
-    return cpu_peak_rates(cpu.measured ? cpu : measured_once(threads_));
+    return cpu_peak_rates(cpu.measured ? cpu : measured_description(threads_));
   }
 
  private:

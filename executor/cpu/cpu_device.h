@@ -15,11 +15,11 @@ struct CpuDeviceOptions {
   int threads = 0;                       ///< compute threads; 0: OpenMP's default
   std::string cache_dir;                 ///< on-disk cache of compiled kernels; empty: no cache
   Communicator* communicator = nullptr;  ///< communicator of all ranks; null in a single process
-  /// Whether collectives involve only this rank, as in a timing trial. If true, runs with an
-  /// observer include the collectives.
+  /// Whether this rank is the only participant of its collectives, as in a timing trial. If true,
+  /// runs with an observer do not skip collectives.
   bool collectives_are_local = false;
-  /// The tuning record of an earlier run (Device::tuning_record()). If the record describes this
-  /// CPU, the description replaces machine_description().
+  /// Device::tuning_record() of an earlier run. If the record contains a description of this CPU,
+  /// that description is used instead of machine_description().
   std::map<std::string, std::string> tuning_record = {};
   /// A CPU to generate code for, with fewer instruction-set extensions than the host.
   struct BaselineCpu {

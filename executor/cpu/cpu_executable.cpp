@@ -351,7 +351,8 @@ StepStatus CpuExecutable::run_calls(size_t slots, Clock clock) {
     const CpuCall& call = calls_[i];
     next = i + 1;
     if (observer_ && call.collective.depends_on_collective) {
-      // This may poison buffers of later calls of the same scan. The later calls are skipped too.
+      // All calls of a scan have the same depends_on_collective, so the rest of the scan is skipped
+      // too. Therefore check_after_op() may poison the scan's buffers.
       if (guard_) guard_->check_after_op(call.position, *call.op);
       continue;
     }
@@ -376,8 +377,8 @@ StepStatus CpuExecutable::run_calls(size_t slots, Clock clock) {
     }
     parameters_updated |= call.updates_variables;
     if (call.kernel.finish != nullptr) {
-      // CompiledKernel::finish combines partial sums and may write variables. Check the error words
-      // that CompiledKernel::body has set.
+      // CompiledKernel::body may have set an error word. Check the error words before
+      // CompiledKernel::finish writes variables.
       if (call.updates_variables) {
         if (const StepStatus status = data_check_status(); !status.good()) return status;
       }

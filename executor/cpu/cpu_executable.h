@@ -32,7 +32,7 @@ struct CpuCall {
   std::vector<int64_t> strides;  ///< bytes per step and buffer; see CallLoop::strides
   int64_t steps = 1;             ///< number of steps of the enclosing loop; 1 if there is none
   int64_t loop = 0;              ///< CallLoop::id; 0 outside of loops
-  /// For the last call of a loop: index of the loop's first call.
+  /// For the last call of a loop: index of the loop's first call. nullopt for other calls.
   std::optional<size_t> loop_start;
   std::vector<int64_t> constants;  ///< constant table of a generated kernel
   /// Buffer addresses by phase of the loop.
@@ -40,8 +40,8 @@ struct CpuCall {
   std::array<Buffers, 4> buffers;  ///< indexed by index_of(slots)
   /// Addresses of the buffers in the current step of a loop.
   mutable std::vector<void*> step_buffers;
-  /// Library calls with bound addresses, indexed by index_of(slots). A call in a loop has either a
-  /// single library call, rebound in each step, or one library call per step.
+  /// Library kernels with bound addresses, indexed by index_of(slots). In a loop, there is either
+  /// one element, which is rebound in each step, or one element per step.
   std::array<std::vector<LibraryCall>, 4> library_calls;
   int64_t blocks = 0;
   bool parallel = false;
@@ -63,8 +63,8 @@ class CpuExecutable : public Executable {
   StepStatus finish(int output_slot) override;
   std::vector<ExecutableCall> call_ops() const override;
   void set_observer(KernelObserver observer) override { observer_ = std::move(observer); }
-  /// Makes runs with an observer include collectives and the calls that depend on their results.
-  /// Requires that no other rank takes part in the collectives.
+  /// Disables the skipping of collectives in runs with an observer (see set_observer()). No other
+  /// rank may take part in the collectives.
   void observe_collectives();
 
  private:

@@ -18,8 +18,8 @@ constexpr double kOutOfCache = 0.1;
 // kGeneratedEfficiency is multiplied by this factor if the memory layout of a tensor is not
 // row-major.
 constexpr double kOtherLayout = 0.25;
-// kGeneratedEfficiency is multiplied by this factor if an index contains a floordiv of the
-// innermost result variable, as in the gradient of a strided convolution. Such reads are not
+// kGeneratedEfficiency is multiplied by this factor if an operand index contains a floordiv of the
+// innermost result axis's index, as in the gradient of a strided convolution. Such reads are not
 // contiguous.
 constexpr double kDividedIndex = 0.1;
 
@@ -33,7 +33,7 @@ std::vector<Type> types_of(const ir::Op& op, bool results) {
   return types;
 }
 
-/// Whether `op` is a Reduce whose body contains a floordiv of the innermost result variable.
+/// Whether `op` is a Reduce whose body contains a floordiv of the innermost result axis's index.
 bool divides_innermost_index(const ir::Op& op) {
   if (!std::holds_alternative<Reduce>(*def_of(op).lower)) return false;
   const Lowered lowered = lower_op(op);
@@ -97,7 +97,7 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
 
 int64_t CpuTarget::scratch_bytes(const ir::Op& fused, int64_t batch) const {
   if (fused.attrs.has("kernel"))
-    return 0;  // the workspace of a library kernel is KernelCandidate::workspace
+    return 0;  // KernelCandidate::workspace is the workspace of a library kernel
   return scratch_layout(kernels_->kernel_of(fused), batch).bytes;
 }
 

@@ -35,7 +35,7 @@ std::vector<PlanGuard::ByteRange> PlanGuard::dead_ranges(int position) const {
   return dead;
 }
 
-void PlanGuard::poison(int position) {
+void PlanGuard::poison_dead_memory(int position) {
   for (const ByteRange& s : dead_ranges(position)) {
     std::fill(transient_ + s.begin, transient_ + s.end, kPoison);
   }
@@ -50,7 +50,7 @@ void PlanGuard::check_after_op(int position, const ir::Op& op) {
     throw InternalError("op '" + op.name + "' wrote to byte " + std::to_string(bad - transient_) +
                         " of the arena, where the plan has nothing");
   }
-  if (position + 1 < op_count_) poison(position + 1);
+  if (position + 1 < op_count_) poison_dead_memory(position + 1);
 }
 
 }  // namespace fluid

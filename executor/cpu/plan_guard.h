@@ -16,9 +16,9 @@ class PlanGuard {
   PlanGuard(const MemoryPlan& plan, int op_count);
   void bind(std::byte* transient) { transient_ = transient; }
   /// Fills dead memory with NaN before the first op.
-  void begin_step() { poison(-1); }
-  /// Throws InternalError, with the name of `op`, if the op at `position` has written to dead
-  /// memory. Otherwise fills with NaN the memory that is dead during the next op.
+  void begin_step() { poison_dead_memory(-1); }
+  /// Throws InternalError if `op`, the op at `position`, has written to dead memory. Otherwise
+  /// fills the memory that is dead during the next op with NaN.
   void check_after_op(int position, const ir::Op& op);
 
  private:
@@ -27,7 +27,7 @@ class PlanGuard {
     int64_t begin;
     int64_t end;
   };
-  void poison(int position);
+  void poison_dead_memory(int position);
   /// Returns the byte ranges that hold no live value during the op at `position`, in ascending
   /// order.
   std::vector<ByteRange> dead_ranges(int position) const;

@@ -32,8 +32,9 @@ struct LibraryCall {
   std::function<void(void* const* buffers)> rebind = {};
 };
 /// Binds a library kernel to the addresses of its operands and results (`buffers`) and of its
-/// workspace. All addresses are aligned as in an arena. LibraryCall::run throws DeviceError when
-/// the library fails. Only oneDNN allocates memory during a run, in small blocks.
+/// workspace. All addresses must have the alignment of arena buffers. LibraryCall::run throws
+/// DeviceError when the library fails. LibraryCall::run allocates nothing, except for small blocks
+/// that oneDNN allocates internally.
 using LibraryBinder = std::function<LibraryCall(void* const* buffers, void* workspace)>;
 /// A library kernel whose buffer addresses are not yet bound.
 struct LibraryRoutine {
@@ -41,8 +42,8 @@ struct LibraryRoutine {
   int64_t workspace = 0;  ///< bytes of workspace that a call needs
 };
 
-/// Returns the library kernel whose name is attribute `kernel` of `fused`. Throws InternalError in
-/// a build without the library.
+/// Returns the library kernel that attribute `kernel` of `fused` names. Throws InternalError in a
+/// build without the library.
 LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch);
 
 }  // namespace fluid

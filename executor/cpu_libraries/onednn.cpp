@@ -129,10 +129,10 @@ double predicted_seconds(const OnednnTask& task, const OnednnKind& kind, const O
   return seconds;
 }
 
-/// Returns `candidate` with its workspace and with the layouts that the primitive requires. Returns
-/// nullopt if class Layout cannot represent one of these layouts.
-std::optional<KernelCandidate> with_wanted_layouts(const OnednnTask& task, const OnednnPlan& plan,
-                                                   KernelCandidate candidate) {
+/// Sets the workspace of `candidate`, and sets its layouts to those that the primitive requires.
+/// Returns nullopt if class Layout cannot represent such a layout.
+std::optional<KernelCandidate> with_required_layouts(const OnednnTask& task, const OnednnPlan& plan,
+                                                     KernelCandidate candidate) {
   candidate.workspace = plan.workspace_bytes();
   for (const OnednnPlan::Arg& arg : plan.args) {
     if (task.widened) candidate.workspace += align_up(arg.required.get_size());
@@ -149,19 +149,19 @@ std::optional<KernelCandidate> with_wanted_layouts(const OnednnTask& task, const
   return candidate;
 }
 
-/// Returns a copy of `as_given` that takes the filter in the primitive's layout, instead of
-/// reordering the filter. Returns nullopt for an op other than conv2d, for f16, for a filter that
+/// Returns a copy of `reordering` that does not reorder the filter, but requires it in the
+/// primitive's layout. Returns nullopt for an op other than conv2d, for f16, for a filter that
 /// needs no reorder, and for a layout that class Layout cannot represent.
 std::optional<KernelCandidate> with_packed_filter(const OnednnTask& task, const OnednnPlan& plan,
-                                                  const KernelCandidate& as_given,
+                                                  const KernelCandidate& reordering,
                                                   const OnednnRates& rates) {
   const OnednnPlan::Arg& filter = plan.args[1];
-  if (as_given.kernel != "onednn.conv2d" || filter.required == filter.actual || task.widened)
+  if (reordering.kernel != "onednn.conv2d" || filter.required == filter.actual || task.widened)
     return std::nullopt;
   const std::optional<Type> type = with_onednn_layout(task.operands[1], filter.required);
   if (!type) return std::nullopt;
   const int64_t bytes = align_up(filter.required.get_size());
-  KernelCandidate packed = as_given;
+  KernelCandidate packed = reordering;
   packed.operands[1] = type->layout;
   packed.workspace -= bytes;
   packed.seconds -= kLibraryCallSeconds + 2 * static_cast<double>(bytes) / rates.bytes_per_second;
@@ -175,26 +175,26 @@ void add_candidates(const ir::Op& op, const EpilogueOps& epilogue, const OnednnR
   const auto task = task_of(op, epilogue, 1, kind);
   const auto plan = task ? kind.plan(*task) : std::nullopt;
   if (!plan || plan->implementation.find("ref") != std::string::npos) return;
-  const KernelCandidate bare = {
+  const KernelCandidate base = {
       .kernel = std::string(kind.kernel),
       .seconds = predicted_seconds(*task, kind, rates),
       .propagates_nan = !task->epilogue.relu};  // oneDNN's relu turns NaN into 0
   if (std::ranges::any_of(candidates,
-                          [&](const KernelCandidate& c) { return c.seconds <= bare.seconds; })) {
+                          [&](const KernelCandidate& c) { return c.seconds <= base.seconds; })) {
     return;
   }
-  if (auto candidate = with_wanted_layouts(*task, *plan, bare))
+  if (auto candidate = with_required_layouts(*task, *plan, base))
     candidates.push_back(std::move(*candidate));
   const Reordered reordered(*plan, task->widened);
   if (reordered.reordered_bytes == 0) return;
-  KernelCandidate as_given = bare;
-  as_given.workspace = reordered.workspace();
-  for (const Type& t : task->operands) as_given.operands.push_back(t.layout);
-  as_given.results = {task->result.layout};
-  as_given.seconds += kLibraryCallSeconds * static_cast<double>(reordered.num_reorders()) +
-                      2 * static_cast<double>(reordered.reordered_bytes) / rates.bytes_per_second;
-  candidates.push_back(as_given);
-  if (const auto packed = with_packed_filter(*task, *plan, as_given, rates))
+  KernelCandidate reordering = base;
+  reordering.workspace = reordered.workspace();
+  for (const Type& t : task->operands) reordering.operands.push_back(t.layout);
+  reordering.results = {task->result.layout};
+  reordering.seconds += kLibraryCallSeconds * static_cast<double>(reordered.num_reorders()) +
+                        2 * static_cast<double>(reordered.reordered_bytes) / rates.bytes_per_second;
+  candidates.push_back(reordering);
+  if (const auto packed = with_packed_filter(*task, *plan, reordering, rates))
     candidates.push_back(*packed);
 }
 
@@ -205,7 +205,7 @@ class OnednnCall {
 
   /// Whether the call is a single primitive that runs directly on `buffers`, without copies.
   bool can_rebind() const { return rebound_ > 0; }
-  /// Makes the call work on other buffers. Requires can_rebind().
+  /// Rebinds the call to other buffers. Requires can_rebind().
   void rebind(void* const* buffers) {
     const std::vector<dnnl_exec_arg_t>& args = commands_.front().args;
     for (size_t i = 0; i < rebound_; ++i) {

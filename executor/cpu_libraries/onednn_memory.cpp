@@ -59,7 +59,7 @@ Blocking blocking_of(const Dims& dims, const Layout& layout) {
 }
 
 // Maximum number of elements that the calling thread converts alone.
-constexpr int64_t kSerial = 1 << 14;
+constexpr int64_t kMaxSerialElements = 1 << 14;
 
 #if defined(__x86_64__)
 #define FLUID_F16C __attribute__((target("avx,f16c")))
@@ -195,7 +195,7 @@ void F16Conversion::run() const {
     const auto n = static_cast<size_t>(end - begin);
     conversion.to_f32 ? widen(half, wide, n) : narrow(wide, half, n);
   };
-  parallel_for(n, n > kSerial ? thread_count(0) : 1, convert_range,
+  parallel_for(count, count > kMaxSerialElements ? thread_count(0) : 1, convert_range,
                const_cast<F16Conversion*>(this));
 }
 

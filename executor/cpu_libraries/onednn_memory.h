@@ -37,8 +37,8 @@ std::optional<Type> with_onednn_layout(const Type& type, const dnnl::memory::des
 struct F16Conversion {
   uint16_t* f16_data = nullptr;
   float* f32_data = nullptr;
-  int64_t n = 0;       ///< number of values
-  bool to_f32 = true;  ///< direction: `f16_data` to `f32_data`, or the reverse
+  int64_t count = 0;
+  bool to_f32 = true;  ///< true: `f16_data` to `f32_data`; false: `f32_data` to `f16_data`
 
   void run() const;
 };

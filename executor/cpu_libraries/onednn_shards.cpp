@@ -79,7 +79,7 @@ class ShardedCall {
   }
 
   /// Sums one chunk of the gradients of all shards, and rounds the sums to bf16. Adds in the order
-  /// of the shards, for any number of threads.
+  /// of the shards, whichever thread sums the chunk.
   void sum_chunk(int64_t first) const {
     const int64_t n = std::min(kSumChunk, elements_ - first);
     std::array<float, kSumChunk> total;

@@ -36,9 +36,9 @@ bool is_image(const Type& t) {
          t.shape[1].size % kWinogradLanes == 0;
 }
 
-/// The shapes of a Winograd convolution, which reads source images and writes result images. The
-/// input gradient is a convolution that reads dy and writes dx. The filter gradient reads x and dy,
-/// and writes dw.
+/// The shapes of a Winograd convolution. The convolution reads source images and writes result
+/// images. The input gradient is a convolution that reads dy and writes dx. The filter gradient
+/// reads x and dy, and writes dw.
 struct WinogradProblem {
   ConvDirection direction;
   WinogradVariant variant;
@@ -218,43 +218,43 @@ struct CompiledWinogradPlan : WinogradPlan {
 class WinogradCall {
  public:
   WinogradCall(const CompiledWinogradPlan& compiled, void* const* buffers, void* workspace)
-      : p_(compiled) {
-    const WinogradProblem& problem = p_.problem;
+      : plan_(compiled) {
+    const WinogradProblem& problem = plan_.problem;
     const size_t last = problem.bias ? 3 : 2;
     const auto image = [&](size_t i, int64_t channels) {
       return WinogradImages{static_cast<std::byte*>(buffers[i]),
                             channels * size_of(problem.variant.dtype)};
     };
     from_ = image(0, problem.filter.source_channels());
-    to_ = image(p_.computes_filter_gradient() ? 1 : last, problem.filter.result_channels());
-    filter_ = buffers[p_.computes_filter_gradient() ? last : 1];
+    to_ = image(plan_.computes_filter_gradient() ? 1 : last, problem.filter.result_channels());
+    filter_ = buffers[plan_.computes_filter_gradient() ? last : 1];
     bias_ = problem.bias ? buffers[2] : nullptr;
     auto* next = static_cast<std::byte*>(workspace);
     const auto take = [&](int64_t bytes) { return std::exchange(next, next + bytes); };
-    zeros_ = take(p_.zeros_bytes());
+    zeros_ = take(plan_.zeros_bytes());
     const auto planes = [&](const Matrices& m) {
       return WinogradPlanes{reinterpret_cast<float*>(take(m.bytes())), m.stride()};
     };
-    from_planes_ = planes(p_.from);
-    to_planes_ = planes(p_.to);
-    filter_planes_ = planes(p_.filters);
+    from_planes_ = planes(plan_.from);
+    to_planes_ = planes(plan_.to);
+    filter_planes_ = planes(plan_.filters);
     bind_matmuls(take(0));
   }
 
   void run() {
-    std::fill_n(zeros_, p_.zeros_bytes(), std::byte{});
-    if (!p_.computes_filter_gradient()) {
+    std::fill_n(zeros_, plan_.zeros_bytes(), std::byte{});
+    if (!plan_.computes_filter_gradient()) {
       parallel_over_source_channels([](WinogradCall& c, int64_t begin, int64_t end) {
-        transform_winograd_filter(c.p_.problem.filter, c.filter_, begin * kWinogradLanes,
+        transform_winograd_filter(c.plan_.problem.filter, c.filter_, begin * kWinogradLanes,
                                   end * kWinogradLanes, c.filter_planes_);
       });
     }
-    for (first_ = 0; first_ < p_.chunks.tiles; first_ += p_.chunks.size) {
-      p_.computes_filter_gradient() ? accumulate_chunk() : run_chunk();
+    for (first_ = 0; first_ < plan_.chunks.tiles; first_ += plan_.chunks.size) {
+      plan_.computes_filter_gradient() ? accumulate_chunk() : run_chunk();
     }
-    if (p_.computes_filter_gradient()) {
+    if (plan_.computes_filter_gradient()) {
       parallel_over_source_channels([](WinogradCall& c, int64_t begin, int64_t end) {
-        transform_winograd_filter_gradient(c.p_.problem.filter, c.filter_planes_,
+        transform_winograd_filter_gradient(c.plan_.problem.filter, c.filter_planes_,
                                            begin * kWinogradLanes, end * kWinogradLanes, c.filter_);
       });
     }
@@ -263,7 +263,7 @@ class WinogradCall {
  private:
   using Body = void (*)(WinogradCall&, int64_t begin, int64_t end);
 
-  struct Bound {
+  struct BoundMatmul {
     const_dnnl_primitive_t primitive;
     std::vector<dnnl_exec_arg_t> args;
   };
@@ -274,18 +274,19 @@ class WinogradCall {
       return dnnl_exec_arg_t{id, memory_.back().get()};
     };
     float* const left = from_planes_.data;
-    float* const right = p_.computes_filter_gradient() ? to_planes_.data : filter_planes_.data;
-    float* const result = p_.computes_filter_gradient() ? filter_planes_.data : to_planes_.data;
-    for (const auto& [matmul, primitive] : p_.primitives) {
-      const std::array<Desc, 3> matrices = p_.matrices(matmul);
+    float* const right = plan_.computes_filter_gradient() ? to_planes_.data : filter_planes_.data;
+    float* const result = plan_.computes_filter_gradient() ? filter_planes_.data : to_planes_.data;
+    for (const auto& [matmul, primitive] : plan_.primitives) {
+      const std::array<Desc, 3> matrices = plan_.matrices(matmul);
       matmuls_[matmul] = {
           primitive.get(),
           {arg(DNNL_ARG_SRC, matrices[0], left), arg(DNNL_ARG_WEIGHTS, matrices[1], right),
-           arg(DNNL_ARG_DST, matrices[2], result), arg(DNNL_ARG_SCRATCHPAD, p_.scratch, scratch)}};
+           arg(DNNL_ARG_DST, matrices[2], result),
+           arg(DNNL_ARG_SCRATCHPAD, plan_.scratch, scratch)}};
     }
   }
 
-  int64_t chunk_tiles() const { return std::min(p_.chunks.size, p_.chunks.tiles - first_); }
+  int64_t chunk_tiles() const { return std::min(plan_.chunks.size, plan_.chunks.tiles - first_); }
 
   void parallel_over(int64_t n, Body body) {
     struct Context {
@@ -304,18 +305,18 @@ class WinogradCall {
 
   /// Runs `body` in parallel over the source channels, in units of kWinogradLanes channels.
   void parallel_over_source_channels(Body body) {
-    parallel_over(p_.problem.filter.source_channels() / kWinogradLanes, body);
+    parallel_over(plan_.problem.filter.source_channels() / kWinogradLanes, body);
   }
 
   void multiply(bool accumulates) {
-    const Bound& matmul = matmuls_.at({chunk_tiles(), accumulates});
+    const BoundMatmul& matmul = matmuls_.at({chunk_tiles(), accumulates});
     run_onednn(matmul.primitive, stream_, matmul.args);
   }
 
   void transform(int64_t tile) const {
-    transform_winograd_input(p_.problem.variant,
-                             p_.tiles.input_pixels(first_ + tile, from_, zeros_), p_.from.columns,
-                             from_planes_.at(tile * p_.from.columns));
+    transform_winograd_input(plan_.problem.variant,
+                             plan_.tiles.input_pixels(first_ + tile, from_, zeros_),
+                             plan_.from.columns, from_planes_.at(tile * plan_.from.columns));
   }
 
   void run_chunk() {
@@ -324,29 +325,29 @@ class WinogradCall {
     });
     multiply(false);
     parallel_over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
-      const int64_t channels = c.p_.to.columns;
+      const int64_t channels = c.plan_.to.columns;
       for (int64_t t = begin; t < end; ++t) {
-        transform_winograd_output(c.p_.problem.variant, c.to_planes_.at(t * channels), channels,
-                                  c.bias_, c.p_.problem.relu,
-                                  c.p_.tiles.output_pixels(c.first_ + t, c.to_, nullptr));
+        transform_winograd_output(c.plan_.problem.variant, c.to_planes_.at(t * channels), channels,
+                                  c.bias_, c.plan_.problem.relu,
+                                  c.plan_.tiles.output_pixels(c.first_ + t, c.to_, nullptr));
       }
     });
   }
 
   void accumulate_chunk() {
     parallel_over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
-      const int64_t channels = c.p_.to.columns;
+      const int64_t channels = c.plan_.to.columns;
       for (int64_t t = begin; t < end; ++t) {
         c.transform(t);
-        transform_winograd_output_gradient(c.p_.problem.variant,
-                                           c.p_.tiles.output_pixels(c.first_ + t, c.to_, c.zeros_),
-                                           channels, c.to_planes_.at(t * channels));
+        transform_winograd_output_gradient(
+            c.plan_.problem.variant, c.plan_.tiles.output_pixels(c.first_ + t, c.to_, c.zeros_),
+            channels, c.to_planes_.at(t * channels));
       }
     });
     multiply(first_ > 0);
   }
 
-  const CompiledWinogradPlan& p_;
+  const CompiledWinogradPlan& plan_;
   WinogradImages from_, to_;
   void* filter_ = nullptr;
   const void* bias_ = nullptr;
@@ -354,7 +355,7 @@ class WinogradCall {
   WinogradPlanes from_planes_, to_planes_, filter_planes_;
   dnnl::stream stream_{onednn_engine()};
   std::vector<dnnl::memory> memory_;
-  std::map<BatchedMatmul, Bound> matmuls_;
+  std::map<BatchedMatmul, BoundMatmul> matmuls_;
   int64_t first_ = 0;  ///< index of the first tile of the current chunk
 };
 

@@ -11,8 +11,8 @@
 
 namespace fluid {
 
-/// Returns the Winograd kernels' candidates for `op` followed by `epilogue`; empty if the algorithm
-/// does not apply. Types must be concrete.
+/// Returns the candidate Winograd kernels for `op` followed by `epilogue`; empty if the Winograd
+/// algorithm does not apply. Types must be concrete.
 std::vector<KernelCandidate> winograd_candidates(const ir::Op& op, const EpilogueOps& epilogue,
                                                  const OnednnRates& rates);
 

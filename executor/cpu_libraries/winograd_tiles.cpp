@@ -9,7 +9,7 @@ namespace {
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Returns the distance in pixels between the starts of adjacent images of a mosaic. Adjacent
-/// images share the padding between the images.
+/// images share the padding between them.
 int64_t period_of(const WinogradAxis& axis) {
   return std::max(axis.in + std::max(axis.before, axis.after), axis.out);
 }
@@ -47,17 +47,17 @@ std::vector<WinogradTiles::AxisPixels> WinogradTiles::axis_pixels(const Winograd
   const int64_t period = mosaic ? period_of(axis) : tiles / images * kWinogradOutputTile;
   std::vector<AxisPixels> axis_pixels(static_cast<size_t>(tiles));
   for (int64_t t = 0; t < tiles; ++t) {
-    AxisPixels& line = axis_pixels[static_cast<size_t>(t)];
+    AxisPixels& pixels = axis_pixels[static_cast<size_t>(t)];
     const int64_t first = t * kWinogradOutputTile;
     for (int64_t i = 0; i < kWinogradMaxInputTile; ++i) {
       const int64_t image = (mosaic ? first + i : first) / period;
       const int64_t pixel = first + i - image * period - axis.before;
       if (image < images && pixel >= 0 && pixel < axis.in)
-        line.in[static_cast<size_t>(i)] = {image, pixel};
+        pixels.in[static_cast<size_t>(i)] = {image, pixel};
     }
     for (int64_t i = 0; i < kWinogradOutputTile; ++i) {
       const int64_t image = (first + i) / period, pixel = (first + i) % period;
-      if (image < images && pixel < axis.out) line.out[static_cast<size_t>(i)] = {image, pixel};
+      if (image < images && pixel < axis.out) pixels.out[static_cast<size_t>(i)] = {image, pixel};
     }
   }
   return axis_pixels;
@@ -76,7 +76,8 @@ void WinogradTiles::store_pixel_addresses(int64_t tile,
       const int64_t image = y.image * images_per_row_ + x.image;
       const bool inside = y.pixel >= 0 && x.pixel >= 0 && image < images_;
       const int64_t pixel = (image * source.height + y.pixel) * source.width + x.pixel;
-      *addresses++ = inside ? source.images.data + pixel * source.images.pixel_bytes : source.none;
+      *addresses++ =
+          inside ? source.images.data + pixel * source.images.pixel_bytes : source.outside;
     }
   }
 }
@@ -90,9 +91,9 @@ WinogradInputPixels WinogradTiles::input_pixels(int64_t tile, const WinogradImag
 }
 
 WinogradOutputPixels WinogradTiles::output_pixels(int64_t tile, const WinogradImages& out,
-                                                  std::byte* none) const {
+                                                  std::byte* outside) const {
   WinogradOutputPixels addresses;
-  store_pixel_addresses(tile, &AxisPixels::out, kWinogradOutputTile, {out, y_.out, x_.out, none},
+  store_pixel_addresses(tile, &AxisPixels::out, kWinogradOutputTile, {out, y_.out, x_.out, outside},
                         addresses.data());
   return addresses;
 }

@@ -32,13 +32,13 @@ class WinogradTiles {
 
   int64_t count() const { return static_cast<int64_t>(rows_.size() * columns_.size()); }
 
-  /// Returns the addresses of the pixels of `in` that a tile reads. `zeros`: the address of a pixel
-  /// of zeros, for padding.
+  /// Returns the addresses of the pixels of `in` that a tile reads. Padding pixels get the address
+  /// `zeros`, which must point to a pixel of zeros.
   WinogradInputPixels input_pixels(int64_t tile, const WinogradImages& in, std::byte* zeros) const;
-  /// Returns the addresses of the pixels of `out` that a tile writes. `none`: the address to return
-  /// for pixels outside the images.
+  /// Returns the addresses of the pixels of `out` that a tile writes. Pixels outside the images get
+  /// the address `outside`.
   WinogradOutputPixels output_pixels(int64_t tile, const WinogradImages& out,
-                                     std::byte* none) const;
+                                     std::byte* outside) const;
 
  private:
   /// The position of a pixel along one axis.
@@ -55,7 +55,7 @@ class WinogradTiles {
   struct Pixels {
     const WinogradImages& images;
     int64_t height, width;
-    std::byte* none;  ///< address to store for pixels outside the images
+    std::byte* outside;  ///< address of pixels outside the images
   };
   /// Stores the addresses of a tile's `side` x `side` pixels in `addresses`.
   template <size_t kMaxSide>

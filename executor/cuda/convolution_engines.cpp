@@ -34,8 +34,7 @@ std::vector<cudnnBackendNumericalNote_t> disallowed_notes(const FluidGpuConvolut
   return notes;
 }
 
-/// Whether an engine may be used: true if the engine has no disallowed numerical note and needs no
-/// run-time compilation.
+/// Whether an engine has no disallowed numerical note and needs no run-time compilation.
 bool is_allowed(const DnnDescriptor& engine, const FluidGpuConvolution& convolution) {
   const auto numerical = engine.values<cudnnBackendNumericalNote_t>(
       CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT);

@@ -30,7 +30,7 @@ class DnnDevice {
 
 /// An executable convolution plan, and its workspace in bytes.
 struct ConvolutionPlan {
-  /// Descriptors that `plan` refers to, and that must live as long as `plan`.
+  /// Descriptors that `plan` refers to. They must live as long as `plan`.
   std::vector<DnnDescriptor> components;
   DnnDescriptor plan;
   int64_t workspace = 0;

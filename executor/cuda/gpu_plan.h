@@ -11,7 +11,7 @@ struct FluidGpuPlan {
 
   /// Returns a description of the plan's work, such as "multiplying matrices", for error messages.
   virtual const char* action() const = 0;
-  /// Queues one execution of the plan on `stream`.
+  /// Enqueues one execution of the plan on `stream`.
   virtual FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& operands) = 0;
 
   FluidGpu* gpu;
@@ -26,8 +26,8 @@ namespace fluid::cuda {
 /// fluid_gpu_invalid_usage.
 FluidGpuResult invalid_usage(FluidGpu* gpu, const char* action, const std::string& why);
 
-/// Checks that a plan may be created. Returns fluid_gpu_invalid_usage while a stream capture is in
-/// progress, or if `error`, the result of validation_error(), is not "".
+/// Checks that a plan may be created. `error`: result of validation_error(). Returns
+/// fluid_gpu_invalid_usage if `error` is not "", or while a stream capture is in progress.
 FluidGpuResult check_before_planning(FluidGpu* gpu, const char* action, const std::string& error);
 
 /// Registers `plan` as a resource of its GPU, which takes ownership of the plan. Stores the address

@@ -29,8 +29,8 @@ class MatmulDescription {
   void set_bias(const void* address) { set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, address); }
 
   /// Calls `call` with pointers to the operation descriptor and to the layouts of A, B, C and D,
-  /// and returns the status of `call`. If a descriptor could not be created, does not call `call`,
-  /// and returns the status of the failed creation.
+  /// and returns the status of `call`. If the creation of a descriptor failed, returns its error
+  /// status instead, without calling `call`.
   template <class Call>
   cublasStatus_t call_with(Call&& call) {
     if (status() != CUBLAS_STATUS_SUCCESS) return status();
@@ -52,8 +52,8 @@ class MatmulDescription {
   cublasLtMatrixLayoutOpaque_t first_ = {}, second_ = {}, result_ = {};
 };
 
-/// A cuBLASLt preference, which restricts the heuristics to deterministic algorithms. The
-/// algorithms need at most `workspace` bytes, and accumulate in the compute type.
+/// A cuBLASLt preference. It restricts the heuristics to deterministic algorithms that need at most
+/// `workspace` bytes and accumulate in the compute type.
 class MatmulPreference {
  public:
   explicit MatmulPreference(int64_t workspace);

@@ -4,7 +4,7 @@
 namespace fluid::cuda {
 namespace {
 
-/// Stores an out-of-memory error message, which states the free GPU memory.
+/// Stores an out-of-memory error message that states the free GPU memory.
 FluidGpuResult out_of_memory_error(int64_t bytes) {
   size_t free = 0, total = 0;
   if (const auto error = cudaMemGetInfo(&free, &total); error != cudaSuccess) {
@@ -14,16 +14,17 @@ FluidGpuResult out_of_memory_error(int64_t bytes) {
                                                 std::to_string(free) + " are free");
 }
 
-/// Allocates memory by calling `take`, and registers the memory as a resource of the GPU. For 0
-/// bytes, sets the address to null.
-template <class Take>
-FluidGpuResult allocate_tracked(FluidGpu* gpu, int64_t bytes, void** address, Take&& take,
+/// Allocates memory by calling `cuda_allocate`, and registers the memory as a resource of the GPU.
+/// For 0 bytes, sets the address to null.
+template <class Allocate>
+FluidGpuResult allocate_tracked(FluidGpu* gpu, int64_t bytes, void** address,
+                                Allocate&& cuda_allocate,
                                 GpuResources::ReleaseResource release_resource) {
   *address = nullptr;
   return run_outside_capture(gpu, "taking memory", [&] {
     if (bytes < 0) return cudaErrorInvalidValue;
     if (bytes == 0) return cudaSuccess;
-    const cudaError_t error = take(address, static_cast<size_t>(bytes));
+    const cudaError_t error = cuda_allocate(address, static_cast<size_t>(bytes));
     if (error == cudaSuccess) gpu->gpu_resources.add(*address, release_resource);
     return error;
   });
@@ -38,18 +39,18 @@ FluidGpuResult free_tracked(FluidGpu* gpu, void* address) {
 }  // namespace
 
 FluidGpuResult allocate(FluidGpu* gpu, int64_t bytes, void** address) {
-  const auto take = [](void** to, size_t size) { return cudaMalloc(to, size); };
-  const FluidGpuResult result = allocate_tracked(gpu, bytes, address, take, cudaFree);
+  const auto cuda_allocate = [](void** to, size_t size) { return cudaMalloc(to, size); };
+  const FluidGpuResult result = allocate_tracked(gpu, bytes, address, cuda_allocate, cudaFree);
   return result == fluid_gpu_out_of_memory ? out_of_memory_error(bytes) : result;
 }
 
 FluidGpuResult release(FluidGpu* gpu, void* address) { return free_tracked(gpu, address); }
 
 FluidGpuResult allocate_host(FluidGpu* gpu, int64_t bytes, void** address) {
-  const auto take = [](void** to, size_t size) {
+  const auto cuda_allocate = [](void** to, size_t size) {
     return cudaHostAlloc(to, size, cudaHostAllocDefault);
   };
-  const FluidGpuResult result = allocate_tracked(gpu, bytes, address, take, cudaFreeHost);
+  const FluidGpuResult result = allocate_tracked(gpu, bytes, address, cuda_allocate, cudaFreeHost);
   if (result != fluid_gpu_out_of_memory) return result;
   return set_error(result, std::to_string(bytes) + " bytes of host memory could not be pinned");
 }

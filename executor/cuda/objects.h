@@ -62,8 +62,8 @@ FluidGpuResult run_on(FluidGpu* gpu, const char* action, Call&& call) {
   return result;
 }
 
-/// Runs `call` as run_on() does, but returns fluid_gpu_invalid_usage while any thread captures a
-/// stream of this GPU.
+/// Like run_on(). But while any thread captures a stream of this GPU, returns
+/// fluid_gpu_invalid_usage without calling `call`.
 template <class Call>
 FluidGpuResult run_outside_capture(FluidGpu* gpu, const char* action, Call&& call) {
   return run_on(gpu, action, [&] {

@@ -38,15 +38,15 @@ class BodyProgram {
   }
 
   ir::Program& program() { return *program_; }
-  /// Returns the source of output `output` of this program: an op in the body, and the index of the
-  /// op's result.
+  /// Maps an output index of this program to the op in the body that computes the output, and to
+  /// the index of the op's result.
   std::pair<const ir::Op*, int> source_of(size_t output) const { return sources_[output]; }
-  /// Returns the index of the operand of the `fused` op to which feed `feed` corresponds.
+  /// Maps the name of a feed to the index of its operand in the `fused` op.
   size_t operand_of(const std::string& feed) const { return operands_.at(feed); }
 
  private:
-  /// Turns the arguments of the body into feeds. In the program that concrete_copy() returns, the
-  /// arguments come first, in the order of their first use.
+  /// Turns the arguments of the body into feeds. concrete_copy() puts the arguments first, in the
+  /// order of their first use.
   void turn_arguments_into_feeds() {
     std::vector<const ir::Op*> arguments;
     for (const ir::Op* op : ops_) {

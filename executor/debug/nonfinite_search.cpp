@@ -98,7 +98,7 @@ std::string NonfiniteSearch::describe_nonfinite_kernel(const PreparedStep& step,
                                                        const Batch& batch) {
   std::optional<NonfiniteKernel> bad;
   size_t bad_run = 0;
-  size_t calls = 0;  // number of calls started; identifies a call of an op that a scan repeats
+  size_t calls = 0;  // number of started calls; distinguishes repeated calls of an op in a scan
   rerun_observed(step, step.runs().size() - 1, batch,
                  [&](size_t i, const ir::Op& op, void* const* buffers, bool done) {
                    bad_run = i;

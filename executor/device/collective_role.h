@@ -24,7 +24,7 @@ struct CollectiveRole {
 /// Returns the element count and kind of the collective `op`.
 CollectiveRole collective_role(const MemoryPlan& plan, const ir::Op& op);
 
-/// One call of a step: its op, and its role, which complete_collective_roles() fills in.
+/// The op of a call, and the role that complete_collective_roles() updates.
 struct CallWithRole {
   const ir::Op* op = nullptr;
   CollectiveRole* role = nullptr;

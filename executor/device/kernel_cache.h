@@ -21,12 +21,12 @@ class KernelCache {
   using Kernels = std::vector<kir::Kernel>;
   using Schedule = std::function<Kernels(const ir::Graph& body, const std::string& name)>;
 
-  /// A cache that schedules kernels for a CPU. `accumulators`: see cpu_accumulators().
+  /// Creates a cache that schedules kernels for a CPU. `accumulators`: see cpu_accumulators().
   explicit KernelCache(int64_t accumulators);
   explicit KernelCache(Schedule schedule) : schedule_(std::move(schedule)) {}
 
-  /// Returns the kernels of the body of `fused`. Schedules kernels that are not in the cache. The
-  /// reference is valid for the lifetime of the cache.
+  /// Returns the kernels of the body of `fused`. Schedules them on a cache miss. The reference is
+  /// valid for the lifetime of the cache.
   const Kernels& kernels_of(const ir::Op& fused);
   const kir::Kernel& kernel_of(const ir::Op& fused) { return kernels_of(fused).at(0); }
   int size() const;  ///< number of cache entries

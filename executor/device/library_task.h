@@ -46,22 +46,21 @@ struct LibraryBody {
   std::vector<size_t> buffers;
 };
 
-/// Returns the entry of kernel `name` in a kernel table; null if there is none.
+/// Returns the entry of table `kinds` for kernel `name`; null if there is none.
 template <class Kind, size_t n>
 const Kind* find_kernel(const Kind (&kinds)[n], std::string_view name) {
   const Kind* kind = std::ranges::find(kinds, name, &Kind::kernel);
   return kind != std::end(kinds) ? kind : nullptr;
 }
 
-/// Returns whether the op definition of `op` lists library kernel `name` for `device`.
+/// Returns whether the definition of `op` lists library kernel `name` for `device`.
 inline bool lists_kernel(const ir::Op& op, KernelDevice device, std::string_view name) {
   return std::ranges::any_of(*def_of(op).kernels, [&](const LibraryKernel& kernel) {
     return kernel.device == device && kernel.name == name;
   });
 }
 
-/// Returns the entries of kernel table `kinds` whose kernels the op definition of `op` lists for
-/// the CPU.
+/// Returns the entries of table `kinds` that the definition of `op` lists as CPU kernels.
 template <class Kind, size_t n>
 std::vector<const Kind*> cpu_kernels_for(const Kind (&kinds)[n], const ir::Op& op) {
   std::vector<const Kind*> found;

@@ -93,7 +93,7 @@ class ScanBuffers {
   BufferOf outer_;
   int64_t workspace_;
   int64_t batch_;
-  std::map<Value, size_t> outputs_;  ///< root_of(output of the body) -> index of the output
+  std::map<Value, size_t> outputs_;  ///< root_of() of a body output -> index of the output
 };
 
 /// Collects the calls of a graph, including the calls in the bodies of its scans.

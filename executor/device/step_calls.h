@@ -59,13 +59,13 @@ struct StepCall {
   int64_t workspace_offset(int64_t bytes) const;
 };
 
-/// How step_calls() lists the calls of a scan.
+/// How step_calls() represents the calls of a scan.
 enum class ScanCalls : uint8_t {
-  unrolled,  ///< one StepCall per call and step
+  unrolled,  ///< one StepCall per call in each step
   /// One StepCall with a CallLoop per call. Scans that are short or contain scans are unrolled.
   loops,
 };
-/// The calls of a compiled graph, in execution order, without `store` ops.
+/// Returns the calls of the compiled graph `main`, in execution order. Omits `store` ops.
 std::vector<StepCall> step_calls(const ir::Graph& main, const MemoryPlan& plan,
                                  const Options& options, ScanCalls scans);
 

@@ -19,7 +19,7 @@ struct LossScaling {
 };
 
 /// Snapshot of the loss scale, the skipped-step count and the learning rate after a step. Reading
-/// the snapshot does not wait for the next step, unlike reading the variables.
+/// the snapshot, unlike reading the variables, does not wait for the next step.
 struct StepReport {
   static constexpr size_t kCellBytes = 8;  ///< bytes of the snapshot per reported variable
   static constexpr size_t kNumCells = 3;

@@ -40,7 +40,7 @@ bool is_amp_auto(const AmpFlags& flags);
 std::optional<AmpOptions> amp_options(const AmpFlags& flags);
 
 /// Prints the dtype that the amp_cast pass gives each op, and the reason. Then prints the number of
-/// casts, and the bytes that half-precision results save at batch size `options.batch`. `program`:
+/// casts, and the bytes that half-precision results save for `options.batch` samples. `program`:
 /// the input of the pass. Uses level o1 if `options.amp` is nullopt.
 void print_amp_report(const ir::Program& program, const Options& options);
 

@@ -48,8 +48,9 @@ std::vector<std::string> names_of(const std::vector<CommandText>& commands) {
   return names;
 }
 
-/// Maps lists of completions, such as "off o1", to the bash `case` patterns that offer them. A
-/// pattern consists of the subcommand and the word before the cursor, such as "'train --amp'".
+/// Maps lists of completions, such as "off o1", to the bash `case` patterns for which bash offers
+/// them. A pattern, such as "'train --amp'",
+/// consists of the subcommand and the word before the cursor.
 std::map<std::string, std::vector<std::string>> patterns_by_values(
     const std::vector<CommandText>& commands) {
   std::map<std::string, std::vector<std::string>> patterns;

@@ -94,13 +94,13 @@ int height_of(const Box& box) {
 
 struct BoxPosition {
   int x = 0, y = 0;
-  int labels = 0;  ///< total height of the arrow labels below the box, in pixels
+  int labels_height = 0;  ///< total height of the arrow labels below the box, in pixels
 };
 
 struct DiagramLayout {
   std::vector<BoxPosition> boxes;
   int box_width = kMinBoxWidth;
-  /// Rank -> largest x coordinate of the boxes and vertical arrow segments of the rank.
+  /// Box::rank -> largest x coordinate of the boxes and vertical arrow segments of this rank.
   std::map<int, int> right;
   int width = 0, height = kMargin;
 };
@@ -181,7 +181,7 @@ std::string svg_arrow(const Arrow& a, const std::string& path) {
       a.saved ? kSavedColour : kArrowColour, a.saved ? 3 : 1, a.saved ? "saved" : "tip");
 }
 
-/// Whether at least one arrow leaves the box towards the right, and no arrow towards the left.
+/// Whether an arrow leaves the box to the right, and no arrow leaves the box to the left.
 bool leaves_rightwards(size_t box, const Diagram& diagram, const DiagramLayout& layout) {
   bool right = false, left = false;
   for (const Arrow& a : diagram.arrows) {
@@ -199,11 +199,11 @@ bool leaves_rightwards(size_t box, const Diagram& diagram, const DiagramLayout& 
 std::string svg_label(const Arrow& a, const Diagram& diagram, DiagramLayout& layout) {
   if (a.label.empty()) return "";
   BoxPosition& from = layout.boxes[a.from];
-  from.labels += kLabelHeight;
+  from.labels_height += kLabelHeight;
   const bool left_of_arrows = leaves_rightwards(a.from, diagram, layout);
   return fmt::format("<text x='{}' y='{}' class='t' text-anchor='{}' fill='{}'>{}</text>\n",
                      centre_x(a.from, layout) + (left_of_arrows ? -8 : 8),
-                     from.y + height_of(diagram.boxes[a.from]) + 4 + from.labels,
+                     from.y + height_of(diagram.boxes[a.from]) + 4 + from.labels_height,
                      left_of_arrows ? "end" : "start", a.saved ? kSavedColour : kArrowColour,
                      escaped(a.label, true));
 }

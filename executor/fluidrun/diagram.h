@@ -34,7 +34,7 @@ struct Box {
 /// and `to` are indices into `Diagram::boxes`.
 struct Arrow {
   size_t from = 0, to = 0;
-  std::string label;   ///< type of the value; empty for further arrows of the same value
+  std::string label;   ///< type of the value; empty except on the first arrow of the value
   bool saved = false;  ///< whether the value is saved for the backward pass
 };
 

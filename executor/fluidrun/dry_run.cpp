@@ -22,11 +22,10 @@ namespace {
 constexpr int64_t kFullBatches = 3;   // number of full batches to time
 constexpr int64_t kReadBatches = 10;  // number of batches to read in time_reading()
 
-/// A global batch size (samples of a step, summed over the ranks), and the number of steps of this
-/// size per epoch (nullopt: unknown).
+/// A global batch size, and the number of steps per epoch that have this batch size.
 struct StepSize {
-  int64_t samples = 0;
-  std::optional<int64_t> steps = 0;
+  int64_t samples = 0;               ///< samples per step, summed over the ranks
+  std::optional<int64_t> steps = 0;  ///< number of steps per epoch; nullopt: unknown
 };
 
 /// The batch size per rank, and the global batch sizes of an epoch: full batches, then a smaller
@@ -114,7 +113,8 @@ class MeanTimes {
   std::map<std::pair<std::string, int64_t>, Sum> sums_;
 };
 
-/// One row of the table: all steps of an epoch with the same name and number of samples.
+/// A row of the printed table: the steps of an epoch that have the same name and the same number of
+/// samples.
 struct TimedSteps {
   std::string name;
   int64_t samples = 0;
@@ -167,8 +167,8 @@ double epoch_ms(const std::vector<TimedSteps>& lines) {
   return ms;
 }
 
-/// Returns the mean time in milliseconds over the steps of a recipe cycle, with `samples` samples
-/// per step.
+/// Returns the mean time in milliseconds of a step with `samples` samples. The mean is over one
+/// cycle of the recipes.
 double mean_step_ms(const RecipeCycle& cycle, const MeanTimes& times, int64_t samples) {
   double ms = 0;
   for (const FitRecipe& recipe : cycle.recipes()) {

@@ -62,7 +62,7 @@ void add_dump_flags(CLI::App& command, DumpFlags& flags) {
 StepDump::StepDump(Program& program, const DumpFlags& flags) : flags_(flags) {
   if (flags.names.empty()) return;
   for (const std::string& name : ir::split_at_commas(flags.names)) {
-    items_.push_back(item_of(program, name));
+    values_.push_back(dumped_value(program, name));
   }
   std::error_code error;
   std::filesystem::create_directories(flags.directory, error);
@@ -71,7 +71,7 @@ StepDump::StepDump(Program& program, const DumpFlags& flags) : flags_(flags) {
   }
 }
 
-StepDump::Item StepDump::item_of(Program& program, const std::string& name) const {
+StepDump::DumpedValue StepDump::dumped_value(Program& program, const std::string& name) const {
   const ir::Graph& graph = program.ir().main();
   const auto output = std::ranges::find(graph.outputs, name, &ir::Output::name);
   if (output != graph.outputs.end()) return {.name = name, .source = name, .is_output = true};
@@ -105,15 +105,15 @@ StepDump::Item StepDump::item_of(Program& program, const std::string& name) cons
 
 void StepDump::write(const StepEvent& step, Executor& executor) const {
   if (step.step > steps_before_ + flags_.steps) return;
-  for (const Item& item : items_) {
-    const bool is_gradient = !item.recipes.empty();
-    if (is_gradient && (step.skipped || !item.recipes.contains(step.recipe))) continue;
-    // An output of another recipe is not in the step.
-    if (item.is_output && !step.outputs.contains(item.source)) continue;
+  for (const DumpedValue& dumped : values_) {
+    const bool is_gradient = !dumped.recipes.empty();
+    if (is_gradient && (step.skipped || !dumped.recipes.contains(step.recipe))) continue;
+    // The step does not compute outputs of other recipes.
+    if (dumped.is_output && !step.outputs.contains(dumped.source)) continue;
     const Tensor value =
-        item.is_output ? step.outputs[item.source].copy() : executor.parameter(item.source);
+        dumped.is_output ? step.outputs[dumped.source].copy() : executor.parameter(dumped.source);
     const bool is_half = value.dtype() == f16 || value.dtype() == bf16;
-    std::string file = item.name;
+    std::string file = dumped.name;
     std::ranges::replace(file, '/', '_');
     write_npy(fmt::format("{}/step-{:04}.{}.npy", flags_.directory, step.step, file),
               is_half ? value.cast(f32) : value);

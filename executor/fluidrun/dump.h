@@ -31,25 +31,27 @@ class StepDump {
   /// suggests similar names.
   StepDump(Program& program, const DumpFlags& flags);
 
-  /// Sets the number of training steps of earlier runs; 0 unless this run resumes a checkpoint.
+  /// `steps_before`: number of training steps before this run; 0 unless this run resumes a
+  /// checkpoint.
   void begin(int64_t steps_before) { steps_before_ = steps_before; }
-  /// Writes DIRECTORY/step-<n>.<name>.npy for each name, half-precision values as f32. Omits the
-  /// gradients of skipped updates, and of parameters that the recipe of the step does not train.
+  /// Writes DIRECTORY/step-<n>.<name>.npy for each name. Converts half-precision values to f32.
+  /// Omits the gradients of skipped updates, and of parameters that the recipe of the step does not
+  /// train.
   void write(const StepEvent& step, Executor& executor) const;
 
  private:
-  /// A value that --dump writes.
-  struct Item {
+  /// A value that write() writes to a file.
+  struct DumpedValue {
     std::string name;
     std::string source;  ///< name of the output or variable
     bool is_output = false;
     /// Names of the recipes that compute the gradient; empty if the value is not a gradient.
     std::set<std::string> recipes = {};
   };
-  Item item_of(Program& program, const std::string& name) const;
+  DumpedValue dumped_value(Program& program, const std::string& name) const;
 
   DumpFlags flags_;
-  std::vector<Item> items_;
+  std::vector<DumpedValue> values_;
   int64_t steps_before_ = 0;
 };
 

@@ -21,7 +21,7 @@ struct ReportFlags {
 };
 void add_report_flags(CLI::App& command, ReportFlags& flags);
 
-/// Records the report's outputs in `program`, if the flags ask for a report.
+/// Adds the report's outputs to `program`, if the flags request a report.
 std::optional<EvaluationReport> start_report(Program& program, const ReportFlags& flags);
 
 /// Prints a report: the confusion matrix, the scores of the classes and the worst samples. With

@@ -32,8 +32,8 @@ std::string must_be_nonnegative_integer(const std::string& text);
 /// other text.
 int64_t parse_bytes(const std::string& text);
 
-/// Flags of the subcommands that compile programs: the place, which is the device that runs the
-/// program, and the compile options.
+/// Flags of the subcommands that compile programs: the device that runs the program (the place),
+/// and the compile options.
 struct PlaceFlags {
   std::string place = "auto";
   int threads = 0;    ///< number of CPU threads; 0: one per core

@@ -16,10 +16,10 @@ constexpr size_t kMaxColumns = 100;
 constexpr size_t kTextColumn = 30;  // column at which the descriptions begin
 constexpr size_t kMaxValueColumns = 80;
 
-/// Appends `text`, wrapped at kMaxColumns. The first line continues at column `at`; later lines
-/// start at column `indent`.
-void append_wrapped(std::string& out, const std::string& text, size_t at, size_t indent) {
-  size_t column = at;
+/// Appends `text`, wrapped at kMaxColumns. The first line continues at column `first_column`; later
+/// lines start at column `indent`.
+void append_wrapped(std::string& out, const std::string& text, size_t first_column, size_t indent) {
+  size_t column = first_column;
   bool first = true;
   for (const std::string& word : CLI::detail::split(text, ' ')) {
     if (word.empty()) continue;

@@ -42,7 +42,8 @@ struct OptionText {
   std::string value;           ///< type name of the value: "N", "off|o1|o2|auto"; empty for a flag
   std::string optional_value;  ///< type name of an optional value (add_file_flag()); else empty
   std::vector<std::string> choices;  ///< fixed choices in the type name: "off", "o1", ...
-  /// One line of text, including the default value and the other options that the option needs.
+  /// The description as one line, followed by remarks in parentheses: default value, needed options
+  /// and excluded options.
   std::string description;
 };
 

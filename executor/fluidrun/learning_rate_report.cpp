@@ -23,7 +23,7 @@ class Axes {
       : first_(std::log10(curve.points.front().rate)), last_(std::log10(curve.points.back().rate)) {
     for (const LearningRatePoint& p : curve.points) {
       low_ = std::min({low_, p.loss, p.smoothed});
-      high_ = std::max(high_, p.smoothed);  // unsmoothed losses may exceed this maximum
+      high_ = std::max(high_, p.smoothed);  // y() clamps unsmoothed losses above it
     }
     if (high_ <= low_) high_ = low_ + 1;
     if (last_ <= first_) last_ = first_ + 1;
@@ -33,8 +33,8 @@ class Axes {
     return kLeft + (std::log10(rate) - first_) / (last_ - first_) * (kWidth - kLeft - kRight);
   }
   double y(double loss) const {
-    const double part = std::clamp((loss - low_) / (high_ - low_), 0.0, 1.0);
-    return kHeight - kBottom - part * (kHeight - kTop - kBottom);
+    const double fraction = std::clamp((loss - low_) / (high_ - low_), 0.0, 1.0);
+    return kHeight - kBottom - fraction * (kHeight - kTop - kBottom);
   }
   double low() const { return low_; }
   double high() const { return high_; }

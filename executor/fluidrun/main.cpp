@@ -64,9 +64,9 @@ std::vector<std::string> suggestion_candidates(const CLI::App& app) {
 
 /// Parser of the --config file (TOML). Options above the first section belong to the chosen
 /// subcommand.
-class OptionFile : public CLI::ConfigTOML {
+class ConfigFileParser : public CLI::ConfigTOML {
  public:
-  explicit OptionFile(const CLI::App& app) : app_(app) {}
+  explicit ConfigFileParser(const CLI::App& app) : app_(app) {}
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
     std::vector<CLI::ConfigItem> items = CLI::ConfigTOML::from_config(input);
     for (const CLI::App* command : app_.get_subcommands()) {
@@ -83,20 +83,20 @@ class OptionFile : public CLI::ConfigTOML {
 };
 
 /// Whether `word` is an option of the chosen subcommand that takes an optional file.
-bool names_file_flag(const CLI::App& app, const std::string& word) {
+bool is_optional_file_flag(const CLI::App& app, const std::string& word) {
   const auto chosen = app.get_subcommands();
   if (chosen.empty() || !word.starts_with("--")) return false;
   const CLI::Option* option = chosen.front()->get_option_no_throw(word);
   return option != nullptr && takes_optional_file(*option);
 }
 
-/// Hint for an option whose optional file follows as a separate argument. For "--report r.json",
-/// returns ": write --report=r.json". Returns "" if `arguments` contain no such option.
+/// The file of an option such as --report is optional, and must follow the option after "=".
+/// Returns the hint ": write --report=r.json" if `arguments` contain "--report r.json", else "".
 std::string equals_sign_hint(const CLI::App& app, std::span<char* const> arguments) {
   for (size_t i = 1; i < arguments.size(); ++i) {
     const std::string option = arguments[i - 1], file = arguments[i];
     const bool has_extension = file.find('.') != std::string::npos && !file.starts_with('-');
-    if (!has_extension || !names_file_flag(app, option)) continue;
+    if (!has_extension || !is_optional_file_flag(app, option)) continue;
     return ": write " + option + "=" + file;
   }
   return "";
@@ -194,7 +194,7 @@ int main_of(int argc, char** argv) {
          "read options from a TOML file, for example batch = 100; options below [train] are "
          "for train only")
       ->type_name("FILE");
-  app.config_formatter(std::make_shared<OptionFile>(app));
+  app.config_formatter(std::make_shared<ConfigFileParser>(app));
   app.allow_config_extras(CLI::config_extras_mode::error);
   // The arguments after "--" of `launch` are not passed to CLI11, because CLI11 splits arguments
   // that look like lists.

@@ -24,8 +24,8 @@ int64_t status_bytes(const std::string& key) {
   return 0;
 }
 
-/// Returns the counter in `resident` to which a mapping of /proc/self/smaps belongs, according to
-/// its permissions and path.
+/// Returns the member of `resident` that counts the bytes of a mapping in /proc/self/smaps with the
+/// given permissions and path.
 int64_t& counter_of(ResidentMemory& resident, const std::string& permissions,
                     const std::string& path) {
   if (path.starts_with('/')) return resident.files[path.substr(path.rfind('/') + 1)];
@@ -65,8 +65,7 @@ MemoryBreakdown memory_outside_arena(const MemoryUse& arena, const ResidentMemor
     buffers += reader->buffer_bytes();
   }
   const int64_t untouched = arena.total - arena.resident_bytes + buffers;
-  // Bytes by which the peak RSS exceeds the RSS that the steps will reach: the current RSS plus
-  // `untouched`.
+  // Peak RSS minus the RSS that the steps will reach, which is the current RSS plus `untouched`.
   const int64_t freed = std::max<int64_t>(0, now.peak - now.total - untouched);
   const bool peak_at_reading = now.peak == opened.peak;
   MemoryBreakdown breakdown = {
@@ -136,7 +135,7 @@ void print_memory_report(const Executor& executor, const std::vector<const Reade
            text_of(memory_outside_arena(arena, t.before, t.opened, t.readers)));
 }
 
-void print_saving_memory(const Executor& executor, const World& world) {
+void print_checkpoint_memory(const Executor& executor, const World& world) {
   const bool in_place = executor.place() == cpu() && world.size == 1;
   const int64_t copied = in_place ? ByteSource::kHashBufferBytes : executor.memory().state;
   print_to(stderr, "saving and loading take {} of memory besides\n", text_of(copied));

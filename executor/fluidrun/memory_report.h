@@ -47,6 +47,6 @@ void print_memory_report(const Executor& executor, const std::vector<const Reade
 
 /// Prints to stderr the additional memory for saving and loading variables. In a single CPU
 /// process, this is a file buffer. On a GPU or with several ranks, this is a copy of all variables.
-void print_saving_memory(const Executor& executor, const World& world);
+void print_checkpoint_memory(const Executor& executor, const World& world);
 
 }  // namespace fluid

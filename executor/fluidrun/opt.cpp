@@ -182,7 +182,7 @@ int run(const OptFlags& flags) {
       flags.mode.empty() ? passes_named(flags.passes) : pipeline(options);
   const std::string sets_length = set_length_pass().name;
   if (std::ranges::find(passes, sets_length, &Pass::name) == passes.end()) {
-    apply_length_flag(program, flags.length);  // because no set_length pass substitutes kLength
+    apply_length_flag(program, flags.length);  // no pass substitutes kLength
   }
   const std::unique_ptr<Target> target = target_of(place_of(flags.place), flags.place);
   if (flags.report) print_amp_choices(program.ir(), passes, options, *target);

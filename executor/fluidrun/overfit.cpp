@@ -21,12 +21,12 @@
 namespace fluid {
 namespace {
 
-constexpr double kSmallLoss = 0.01;  // target, as a fraction of the loss before training
+constexpr double kTargetLossRatio = 0.01;  // target loss / loss before training
 
 /// Returns the value at which metric op `op` counts as perfect; nullopt for other ops.
 std::optional<double> best_value(const std::string& op) {
   static const std::map<std::string, double> kBest = {
-      {"accuracy", 1}, {"f1_score", 1}, {"roc_auc", 1}, {"r2_score", 1 - kSmallLoss}};
+      {"accuracy", 1}, {"f1_score", 1}, {"roc_auc", 1}, {"r2_score", 1 - kTargetLossRatio}};
   const auto best = kBest.find(op);
   return best == kBest.end() ? std::nullopt : std::optional(best->second);
 }
@@ -64,7 +64,7 @@ Reader read_first_samples(Reader& data, int64_t samples, uint64_t seed, const Wo
 
 bool OverfitTest::loss_is_small(const NamedScalars& values) const {
   const std::optional<double> loss = value_of(values, loss_);
-  return loss && first_loss_ >= 0 && *loss <= kSmallLoss * first_loss_;
+  return loss && first_loss_ >= 0 && *loss <= kTargetLossRatio * first_loss_;
 }
 
 std::string OverfitTest::perfect_metric(const NamedScalars& values) const {
@@ -83,7 +83,7 @@ History OverfitTest::run(FitOptions options) {
   const World& world = trainer_.executor().process_group().world();
   const NamedScalars before = trainer_.evaluate(reader_);
   first_loss_ = value_of(before, loss_).value_or(0);
-  NamedScalars training;  // mean outputs over the last epoch
+  NamedScalars training;  // mean training outputs of the last epoch
   append_callback(options.on_epoch, [&](const EpochEvent& epoch) {
     training = epoch.training;
     if (loss_is_small(training)) trainer_.stop();

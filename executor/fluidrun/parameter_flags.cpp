@@ -28,7 +28,7 @@ bool parse_switch(const std::string& setting, const std::string& text) {
   throw UserError(fmt::format("{} must be 0 or 1, not '{}'", setting, text));
 }
 
-/// Sets the setting `name` of the group. Returns false if a group has no such setting.
+/// Sets the setting `name` of a parameter group. Returns false if there is no setting `name`.
 bool set_group_setting(ParameterGroup& group, const std::string& name, const std::string& value) {
   if (name == "lr") {
     group.lr_scale = parse_scale(name, value);

@@ -11,11 +11,11 @@ class App;
 
 namespace fluid {
 
-/// Values of the flags that choose which parameters train, and how.
+/// Values of --lora, --freeze, --freeze-stats and --param.
 struct ParameterFlags {
   std::vector<std::string> lora;               ///< "PATTERN:rank=8,alpha=16"
   std::vector<std::string> freeze;             ///< patterns of parameter names
-  std::vector<std::string> freeze_statistics;  ///< patterns of running statistics names
+  std::vector<std::string> freeze_statistics;  ///< patterns of names of running statistics
   std::vector<std::string> groups;             ///< "PATTERN:lr=10,decay=0,train=1"
 };
 void add_parameter_flags(CLI::App& command, ParameterFlags& flags);

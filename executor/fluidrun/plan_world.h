@@ -21,8 +21,8 @@ void add_plan_world_flags(CLI::App& command, PlanWorldFlags& flags);
 void check_plan_world_flags(const PlanWorldFlags& flags, const Program& program, Mode mode,
                             Place place, bool has_target);
 
-/// Prints the collectives of a planned step with `options.batch` samples per rank. If the flags set
-/// a bandwidth, also times the step on this machine, and predicts overlap and scaling.
+/// Prints the collectives of a planned step with `options.batch` samples per rank. With
+/// --bandwidth, also times the step on this machine, and predicts overlap and scaling.
 void print_planned_collectives(const PlanWorldFlags& flags, const Program& program,
                                const ExecutorOptions& options, const PlannedStep& step);
 

@@ -38,28 +38,29 @@ PlannedStep StepPlanner::plan_step(int64_t batch) const {
   return step;
 }
 
-/// Adds to `step` the programs of a step with the pass options `whole`, and the memory of the
-/// programs.
-void StepPlanner::add_step(const Options& whole, PlannedStep& step) const {
-  const int64_t count = whole.mode == Mode::train ? options_.micro_batches : 1;
+/// Compiles the programs of a step, one for each kind and size of micro-batch. Adds the programs
+/// and their memory to `step`. `step_options`: pass options of the whole step.
+void StepPlanner::add_step(const Options& step_options, PlannedStep& step) const {
+  const int64_t count = step_options.mode == Mode::train ? options_.micro_batches : 1;
   RegionSizes& regions = step.regions;
   int64_t outputs = 0;
   const size_t first = step.micro_batches.size();
   std::set<std::pair<MicroBatchKind, int64_t>> planned;
-  for (const MicroBatch& micro_batch : split_into_micro_batches(whole.batch, count)) {
+  for (const MicroBatch& micro_batch : split_into_micro_batches(step_options.batch, count)) {
     if (!planned.insert({micro_batch.kind, micro_batch.samples}).second) continue;
-    const Options options = micro_batch.options(whole);
+    const Options options = micro_batch.options(step_options);
     step.micro_batches.push_back(plan(program_.ir(), pipeline(options), options));
     const MemoryPlan& memory = step.micro_batches.back().memory;
     regions.feeds = std::max(regions.feeds, align_up(memory.feeds));
     outputs = std::max(outputs, align_up(memory.outputs));
     regions.transient = std::max(regions.transient, align_up(memory.transient));
-    add_variables(*step.micro_batches.back().program, program_.ir(), whole.rank, step.variables);
+    add_variables(*step.micro_batches.back().program, program_.ir(), step_options.rank,
+                  step.variables);
     if (const auto& weights = step.micro_batches.back().weight_program)
       add_init_program(*weights, {}, step);
   }
   if (planned.size() > 1)
-    outputs += gathered_bytes(*step.micro_batches[first].program, whole.batch);
+    outputs += gathered_bytes(*step.micro_batches[first].program, step_options.batch);
   regions.outputs = std::max(regions.outputs, outputs);
 }
 
@@ -92,7 +93,7 @@ void StepPlanner::add_startup_program(PlannedStep& step) const {
 }
 
 /// Adds to `step` the memory of a program that runs before the step: the startup program, or the
-/// program of the precomputed weights. `variables`: the value of Options::init_variables.
+/// program of the precomputed weights. `variables`: names of the variables that the program writes.
 void StepPlanner::add_init_program(const ir::Program& program, std::set<std::string> variables,
                                    PlannedStep& step) const {
   Options options = options_.passes;

@@ -27,7 +27,7 @@ struct PlannedProgram {
 };
 
 /// The compiled programs of a step and their memory. A training step includes the programs of all
-/// recipes, because a session holds them all.
+/// recipes, because a session holds all of these programs.
 struct PlannedStep {
   /// One program for each combination of recipe, micro-batch kind (first, middle, last) and
   /// micro-batch size.
@@ -50,7 +50,7 @@ class StepPlanner {
   StepPlanner without_amp() const;
 
  private:
-  void add_step(const Options& whole, PlannedStep& step) const;
+  void add_step(const Options& step_options, PlannedStep& step) const;
   void add_startup_program(PlannedStep& step) const;
   void add_init_program(const ir::Program& program, std::set<std::string> variables,
                         PlannedStep& step) const;

@@ -158,7 +158,7 @@ int run(const PredictFlags& flags) {
   load_parameters(executor, flags.params);
   const std::vector<std::string> classes =
       class_names(program.ir().main(), executor.column_table().get());
-  for (OutputFile& file : files) file.name_classes(classes);
+  for (OutputFile& file : files) file.set_class_names(classes);
   executor.prepare({.predict = reader.batch_sizes(),
                     .predict_feeds = feeds,
                     .lengths = lengths_of(executor, reader.source())});

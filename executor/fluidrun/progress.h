@@ -22,7 +22,7 @@ class ProgressBar {
     int64_t epochs = 1;
     std::optional<int64_t> steps_per_epoch = 1;  ///< nullopt: unknown
     int64_t log_every = 0;                       ///< number of steps between lines; 0: not set
-    bool quiet = false;                          ///< prints nothing
+    bool quiet = false;                          ///< whether to print nothing
   };
   explicit ProgressBar(const Options& options);
   ~ProgressBar() { clear(); }
@@ -58,7 +58,7 @@ class EpochTable {
  public:
   explicit EpochTable(int64_t epochs) : epochs_(epochs) {}
 
-  /// Prints the line of `epoch`. The metrics of the first epoch define the columns. In a later
+  /// Prints the table row of `epoch`. The metrics of the first epoch define the columns. In a later
   /// epoch, `-` stands for a missing metric.
   void print(const EpochEvent& epoch);
 

@@ -36,10 +36,11 @@ std::string recipe_called(const Program& program, const std::string& text,
                           const std::string& command_line_text);
 
 /// Returns the recipe to which flags such as --lr apply: the recipe named `recipe`, or the only
-/// recipe if `recipe` is empty. `command_line_text`: the flags on the command line as text; empty
-/// if no flag is given. Returns null if the program has no recipe. If the program has several
-/// recipes and `recipe` is empty, returns null if `command_line_text` is empty, else throws
-/// UserError.
+/// recipe if `recipe` is empty. `command_line_text`: the given flags, for error messages; empty if
+/// no flag is given. If `recipe` is empty:
+/// - returns null if the program has no recipe;
+/// - throws UserError if the program has several recipes and a flag is given;
+/// - returns null if the program has several recipes and no flag is given.
 ir::Op* recipe_to_change(Program& program, const std::string& command_line_text,
                          const std::string& recipe = "");
 

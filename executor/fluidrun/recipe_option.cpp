@@ -43,8 +43,8 @@ void check_names(const CLI::App& command, const std::vector<std::string>& flags)
   }
 }
 
-/// Calls `work`. If `work` throws, begins the error message with `command_line_text`, the option
-/// and its value.
+/// Calls `work`. Rethrows its UserError or ParseError as a UserError whose message begins with
+/// `command_line_text`, the option and its value.
 template <class F>
 void with_option_named(const std::string& command_line_text, F work) {
   try {

@@ -22,12 +22,13 @@ class RecipeOption {
   RecipeOption(const Program& program, const std::string& text);
 
   const std::string& recipe() const { return recipe_; }
-  /// The option and its value.
+  /// The option and its value as text, for error messages.
   const std::string& command_line_text() const { return command_line_text_; }
 
-  /// Like fluid::set_optimizer() and set_update(), for the recipe.
+  /// Applies the optimizer and update flags of this option to the recipe recipe().
   void set_optimizer(Program& program) const;
-  /// Like fluid::set_schedule(), for the recipe. `updates`: number of updates of the recipe.
+  /// Applies the schedule flags of this option to the recipe recipe(). `updates`: number of updates
+  /// of the recipe; nullopt: unknown.
   void set_schedule(Program& program, std::optional<int64_t> updates) const;
 
  private:

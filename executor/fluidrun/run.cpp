@@ -109,7 +109,7 @@ int run(const RunFlags& flags) {
       {.predict = {batch.size}, .predict_feeds = feeds, .lengths = executor.lengths_of(batch)});
   const OutputViews outputs = executor.predict(batch);
   for (const auto& [name, path] : written)
-    outputs[name];  // throws for an unknown output before any file is written
+    outputs[name];  // an unknown name throws here, before any file is written
   for (const auto& [name, path] : written) write_output(path, name, outputs[name]);
   for (const auto& [name, path] : expected) {
     check_equal(name, outputs[name], read_npy(path), flags.tolerance);

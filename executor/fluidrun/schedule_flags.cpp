@@ -37,7 +37,7 @@ const OpDef& schedule_called(const std::string& name) {
                               did_you_mean(name, schedule_names())));
 }
 
-/// Makes `schedule`, with its default settings, the schedule of the recipe.
+/// Sets the schedule of the recipe `train` to `schedule` with its default settings.
 void replace_schedule(ir::Op& train, const OpDef& schedule) {
   for (const auto& [name, value] : schedule_settings(train.attrs)) {
     train.attrs.erase(attribute_of(name));
@@ -98,7 +98,7 @@ void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<in
                   const std::string& recipe) {
   const std::string flag_text = command_line_text(flags);
   ir::Op* train = recipe_to_change(program, flag_text, recipe);
-  // The trainer rejects a program without recipe.
+  // The trainer rejects a program without a recipe.
   if (flag_text.empty() || train == nullptr) return;
   if (!flags.name.empty()) {
     replace_schedule(*train, schedule_called(flags.name));

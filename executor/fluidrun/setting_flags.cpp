@@ -79,7 +79,7 @@ std::map<std::string, DescribedSetting> described(const std::vector<NamedSetting
 }
 
 /// The help text of a setting: "decay rate of m (adam, adamw); weight of m in the step (lion)".
-/// Omits the names if all optimizers or schedules have the setting with the same description.
+/// Omits the names in parentheses if all choices (optimizers or schedules) share the description.
 std::string description_of(const DescribedSetting& setting, size_t choice_count) {
   std::string text;
   for (const auto& [doc, names] : setting.names_by_description) {

@@ -17,7 +17,7 @@ namespace fluid {
 /// The command line flag for a setting of one or more optimizers or schedules.
 struct SettingFlag {
   std::string flag;                ///< name of the flag, such as "--weight-decay"
-  Attr kind;                       ///< a value of the setting's type; only the type matters
+  Attr kind;                       ///< any value of the setting's type
   std::string text;                ///< value on the command line; empty: not given
   std::optional<bool> is_on = {};  ///< value of a bool setting; nullopt: not given
 
@@ -37,8 +37,8 @@ struct NamedSettings {
 /// The flag of a setting: "--weight-decay" for "weight_decay".
 std::string flag_of(std::string setting);
 
-/// Adds a flag named `flag_of_setting(setting)` for each setting of `choices`, the optimizers or
-/// schedules. The help text of the flag names the choices that have the setting.
+/// Adds one flag per setting of `choices`, which are optimizers or schedules. The flag is named
+/// `flag_of_setting(setting)`. Its help text names the choices that have the setting.
 void add_setting_flags(CLI::App& command, const std::vector<NamedSettings>& choices,
                        const std::function<std::string(const std::string&)>& flag_of_setting,
                        SettingFlags& flags);

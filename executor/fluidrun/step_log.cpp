@@ -23,8 +23,8 @@ int64_t integer_at(const nlohmann::json& line, const char* key) {
   return is_integer ? found->get<int64_t>() : INT64_MAX;
 }
 
-/// Whether truncate_after() keeps a line. The step of the line must be at most `last_step`, and its
-/// epoch at most `last_epoch`.
+/// Whether truncate_after() keeps a line. The line's step must be at most `last_step`. The epoch of
+/// a validation or epoch line must also be at most `last_epoch`.
 bool is_kept(const nlohmann::json& line, int64_t last_step, int64_t last_epoch) {
   if (!line.is_object()) return false;
   if (!line.contains("event")) return integer_at(line, "step") <= last_step;

@@ -63,8 +63,8 @@ class OutputFile {
   /// Sets the class names of a classifier; empty: unknown. With class names, a .csv file has a
   /// column NAME.class for each output with one score per class. The column contains the class with
   /// the largest score.
-  void name_classes(std::vector<std::string> classes) { classes_ = std::move(classes); }
-  /// Appends the rows of the batch that `data` returned last.
+  void set_class_names(std::vector<std::string> classes) { classes_ = std::move(classes); }
+  /// Appends the rows of `outputs`. `data`: the reader whose last batch yielded `outputs`.
   void append(const OutputViews& outputs, const Reader& data);
   void write() const;
   const std::string& path() const { return path_; }

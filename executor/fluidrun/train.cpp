@@ -49,7 +49,7 @@ void print_totals(const History& trained) {
            trained.samples, trained.training_seconds, rate, trained.seconds);
 }
 
-/// Applies the schedule of each --recipe-option. `steps`: number of steps of all recipes together.
+/// Applies the schedule of each --recipe-option. `steps`: total number of steps of all recipes.
 void set_schedules(Program& program, const TrainFlags& flags, std::optional<int64_t> steps) {
   if (flags.recipe_options.empty()) return;
   const RecipeCycle cycle(program, parse_recipes(program, flags.recipes));
@@ -111,7 +111,7 @@ std::optional<Reader> open_validation(const Program& program, const TrainFlags& 
                      {.table = table});
 }
 
-/// Runs `work` in a new thread. If `later` is set, or no thread can be started, runs `work` in
+/// Runs `work` on a new thread. If `later` is set or no thread can be started, defers `work` to
 /// get() of the returned future.
 template <class F>
 auto in_background(F work, bool later) {
@@ -194,7 +194,8 @@ class Training {
     }
     set_schedule(program_, flags_.schedule, updates());
     set_schedules(program_, flags_, updates());
-    // Throws for a metric that is not an output, before anything is compiled.
+    // The constructor of PlateauSchedules throws for a metric that is not an output. Here it throws
+    // before the compilation.
     const RecipeCycle cycle(program_, parse_recipes(program_, flags_.recipes));
     PlateauSchedules(program_, cycle, !flags_.val.empty());
     return program_;
@@ -215,7 +216,7 @@ class Training {
     ExecutorOptions options =
         training_options(flags_.place, flags_.seed, train_.batch_sizes().front());
     options.length = length_of(program_, train_.source());
-    if (options.precision.choose_amp) {  // checks the options before the timing runs
+    if (options.precision.choose_amp) {  // validates the options before --amp auto times steps
       wait_for_validation();
       check_fit_options(program_, fit_options());
     }
@@ -338,11 +339,11 @@ class Training {
 /// Trains. Returns the exit code: 0, or 128 + the signal that stopped training.
 int train(const TrainFlags& flags) {
   for (const std::string& path : {flags.save, flags.best.save, flags.find_lr_file()}) {
-    if (!path.empty()) check_writable(path);  // fails before training, not after
+    if (!path.empty()) check_writable(path);  // throws before the training
   }
   if (!flags.tensorboard.empty()) check_tensorboard_directory(flags.tensorboard);
   std::signal(SIGPIPE, SIG_IGN);  // ignored, so that a write to a closed pipe fails with EPIPE
-  std::signal(SIGUSR1, SIG_IGN);  // ignored again at exit, when `signals` is destroyed
+  std::signal(SIGUSR1, SIG_IGN);  // ~SignalHandlers() restores this at exit
   static const SignalHandlers signals;  // static: destroyed at exit, after errors are printed
   Training(flags).run();
   return SignalHandlers::stop_requested() ? 128 + SignalHandlers::stop_signal() : 0;

@@ -51,7 +51,7 @@ void print_training_start(const PreparedTraining& t) {
   for (const std::string& line : report.library_rejections) print_to(stderr, "{}\n", line);
   print_memory_report(t.executor, t.readers, t.before, t.opened);
   const bool saves = !t.flags.save.empty() || !t.flags.best.save.empty();
-  if (saves || !t.flags.checkpoint.directory.empty()) print_saving_memory(t.executor, t.world);
+  if (saves || !t.flags.checkpoint.directory.empty()) print_checkpoint_memory(t.executor, t.world);
   if (t.flags.place.tf32 && t.executor.place() != cpu()) {
     print_to(stderr, "products and convolutions of f32 round their operands to TF32\n");
   }

@@ -45,8 +45,8 @@ GpuCollectives::GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeer
   });
 }
 
-/// Throws UserError if two ranks have the same GPU. All-gathers the UUIDs of the ranks' GPUs. The
-/// shard of each rank is one cache line, which begins with the UUID.
+/// All-gathers the UUIDs of the ranks' GPUs. Throws UserError if two ranks have the same GPU. The
+/// shard of each rank is one cache line that begins with the UUID of its GPU.
 void GpuCollectives::check_distinct_gpus() {
   const World& world = peers_.world;
   const auto size = static_cast<size_t>(world.size);

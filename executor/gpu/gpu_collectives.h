@@ -41,14 +41,15 @@ class GpuCollectives {
 
   /// Preallocates events for collectives with indices below `count`.
   void reserve(size_t count);
-  /// Queues collective `index` after the work queued on the compute stream so far. `timed`: events
-  /// to record before and after the collective; null for none.
+  /// Queues collective `index` after the work queued on the compute stream so far. Records the
+  /// events of `timed`, if not null, before and after the collective.
   void start(size_t index, const CollectiveRole& role, void* data, DType dtype,
              const GpuEventPair* timed = nullptr);
   /// Makes later work on the compute stream wait for the collectives with indices below `count`.
   void stream_wait(size_t count);
 
-  /// Announces the start of a step that all ranks run. synchronize() or abandon() must follow.
+  /// Registers the start of a step. Every rank must run the step. synchronize() or abandon() must
+  /// follow.
   PendingCollective begin_step() { return begin_collective("the GPUs' step"); }
   /// Waits on the host for `end`, the event at the end of the step that `pending` identifies.
   /// Earlier steps must be complete, because the timeout starts with this call.

@@ -119,7 +119,7 @@ class GpuDevice : public Device {
   GpuKernels kernels_;
   GpuAlgorithmSelector selector_;
   std::shared_ptr<const GpuFeeds> feeds_;
-  std::shared_ptr<GpuCollectives> collectives_;  ///< null: there is only one rank
+  std::shared_ptr<GpuCollectives> collectives_;  ///< null if there is only one rank
 };
 
 }  // namespace

@@ -48,8 +48,8 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
                    step_list_.error_sync.has_value());
 }
 
-/// Queues the all-reduce of the rejection flag if call `call` is the next call after the
-/// all-reduce. Queues nothing in a step with an observer, which runs no collectives.
+/// Queues the all-reduce of the rejection flag if its position in the step list is directly before
+/// call `call`. With an observer, queues nothing, because such a step runs no collectives.
 void GpuExecutable::all_reduce_rejection_flag(size_t call) const {
   if (!step_list_.error_sync || call != step_list_.error_sync_before || observer_) return;
   collectives_->start(*step_list_.error_sync, {.elements = 1}, memory_.rejection_flag, f64);

@@ -70,10 +70,11 @@ void link_calls(const ir::Graph& main, std::vector<GpuCall>& calls) {
   complete_collective_roles(linked);
 }
 
-/// Makes all kernels that write variables test the rejection flag. Appends the kernel that sets the
-/// flag to the last call with error words. In a call that both checks data and writes variables,
-/// only the last kernel writes variables. In such a call, inserts the flag kernel before the last
-/// kernel.
+/// Makes every kernel that writes variables test the rejection flag. Inserts flag kernels, which
+/// set the flag:
+/// - A call that both checks data and writes variables gets a flag kernel before its last kernel,
+///   because only its last kernel writes variables.
+/// - The last call with error words gets a flag kernel at its end, unless it writes variables.
 void guard_updates(GpuStepList& list) {
   using Kind = GpuKernelLaunch::Kind;
   const auto count = static_cast<int64_t>(list.error_operands.size());
@@ -94,9 +95,9 @@ void guard_updates(GpuStepList& list) {
   }
 }
 
-/// Queues the all-reduce of the rejection flag after all data checks and after the first
-/// `collectives_before` collectives, but before all kernels that write variables. These kernels do
-/// nothing if any rank has rejected its data.
+/// Adds the all-reduce of the rejection flag to the step list. It runs after all data checks and
+/// the first `collectives_before` collectives, and before all kernels that write variables. So
+/// these kernels write nothing if any rank has rejected its data.
 void insert_error_sync(GpuStepList& list, size_t collectives_before) {
   list.error_sync = list.collective_count;
   for (size_t i = 0; i < list.calls.size(); ++i) {

@@ -60,8 +60,8 @@ struct GpuStepList {
   /// For each pair of error words: the op and the index of the checked operand.
   std::vector<std::pair<const ir::Op*, int>> error_operands = {};
   size_t collective_count = 0;  ///< number of collectives, not counting error_sync
-  /// The index by which GpuCollectives::start() identifies the all-reduce of the rejection flag;
-  /// nullopt if the step has no such all-reduce.
+  /// `index` of GpuCollectives::start() for the all-reduce of the rejection flag; nullopt if the
+  /// step has no such all-reduce.
   std::optional<size_t> error_sync = {};
   size_t error_sync_before = 0;  ///< index of the call before which error_sync is queued
 };

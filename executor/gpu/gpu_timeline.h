@@ -23,14 +23,14 @@ class GpuTimeline {
   /// `calls`: the CollectiveRole of each call of the step, in queueing order.
   GpuTimeline(std::shared_ptr<const OpenGpu> gpu, std::span<const CollectiveRole> calls);
 
-  // The functions below record events on the compute stream. Call record_step_begin(), then
-  // record_wait_end() and record_call_end() for each call, then record_step_end().
+  // The record functions record events on the compute stream. Call record_step_begin() first and
+  // record_step_end() last. For each call that waits for collectives, call record_wait_end(). For
+  // each call that is no collective, call record_call_end().
   void record_step_begin() const { record(begin_); }
-  /// Must be called after the compute stream waits for the collectives whose results call `call`
-  /// reads.
+  /// Must be called after the GpuCollectives::stream_wait() for call `call`.
   void record_wait_end(size_t call) const { record(events_[call].wait_end); }
   void record_call_end(size_t call) const { record(events_[call].call_end); }
-  /// Must be called after the compute stream waits for all remaining collectives.
+  /// Must be called after the GpuCollectives::stream_wait() for all remaining collectives.
   void record_step_end() const {
     if (end_) record(end_);
   }
@@ -38,8 +38,7 @@ class GpuTimeline {
   /// The events that the caller records before and after a collective, on the communication stream.
   const GpuEventPair& collective_span(size_t call) const { return events_[call].collective; }
 
-  /// Stores the times of a completed step in `times`. `begin`: the start time of the step by
-  /// clock_ns().
+  /// Stores the times of a completed step in `times`. `begin`: clock_ns() at the start of the step.
   void read(int64_t begin, RunTimes& times) const;
 
  private:

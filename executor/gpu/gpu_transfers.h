@@ -21,8 +21,8 @@ struct ByteRange {
 /// padding.
 std::vector<ByteRange> merge_ranges(std::vector<ByteRange> ranges);
 
-/// Copies feeds to the GPU on a dedicated stream, concurrently with the previous step. A GPU has
-/// one GpuFeeds.
+/// Copies feeds to the GPU on a dedicated stream, concurrently with the previous step. All steps on
+/// a GPU use the same GpuFeeds.
 class GpuFeeds {
  public:
   explicit GpuFeeds(std::shared_ptr<const OpenGpu> gpu);
@@ -31,8 +31,8 @@ class GpuFeeds {
   /// that reads this slot on the GPU. Steps queued later wait for the copy. Until one of these
   /// steps is complete, the host must not change the slot in host memory.
   void copy(const MemoryAddresses& memory, int slot, std::span<const ByteRange> feeds) const;
-  /// Records that the last queued step reads feed slot `slot`: later copies to this slot wait for
-  /// the step.
+  /// Must be called after a step that reads feed slot `slot` is queued. Later copies to this slot
+  /// wait for the step.
   void record_slot_read(int slot) const;
 
  private:

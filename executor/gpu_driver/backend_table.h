@@ -243,7 +243,7 @@ typedef struct FluidGpuTable {
   /// Loads a cubin onto the GPU as a module.
   FluidGpuResult (*module_load)(FluidGpu* gpu, const void* image, size_t bytes,
                                 FluidGpuModule** module);
-  FluidGpuResult (*module_unload)(FluidGpuModule* module);  ///< waits for queued work
+  FluidGpuResult (*module_unload)(FluidGpuModule* module);  ///< first waits for queued work
   FluidGpuResult (*module_kernel)(FluidGpuModule* module, const char* name,
                                   FluidGpuKernel** kernel);
 

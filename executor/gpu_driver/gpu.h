@@ -75,7 +75,7 @@ class GpuMemory {
  public:
   enum class Location : uint8_t { gpu, host };
   GpuMemory() = default;
-  /// `allocated_bytes`: counter that includes the size of this object during its lifetime.
+  /// Adds `bytes` to the counter `allocated_bytes`; the destructor subtracts them.
   GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Location location, int64_t bytes,
             int64_t* allocated_bytes);
   ~GpuMemory();

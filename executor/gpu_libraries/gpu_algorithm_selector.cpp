@@ -99,8 +99,8 @@ GpuPlan GpuAlgorithmSelector::fastest_plan(GpuTrials& trials, const FluidGpuOper
   return best;
 }
 
-/// Records the chosen algorithm. If another algorithm ran out of memory, does not write the choice
-/// to disk, so that a later run can choose the other algorithm.
+/// Records the chosen algorithm. If another algorithm ran out of memory, records the choice only
+/// for this process, because the other algorithm may work in a later run.
 void GpuAlgorithmSelector::store(const GpuTrials& trials, const RecordedAlgorithm& chosen) {
   if (!trials.ran_out_of_memory()) return record_.store(trials.task(), chosen);
   record_.store(trials.task(), chosen, EntryLifetime::process);

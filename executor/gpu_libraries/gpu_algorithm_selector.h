@@ -20,9 +20,9 @@ class GpuAlgorithmSelector {
   GpuAlgorithmSelector(std::shared_ptr<const OpenGpu> gpu, AlgorithmRecord record)
       : gpu_(std::move(gpu)), record_(std::move(record)) {}
 
-  /// Whether the library has an algorithm for the task that needs at most `workspace` bytes.
-  /// Records a rejection if the library has no algorithm. Throws OutOfMemory if an algorithm ran
-  /// out of memory and no other algorithm works.
+  /// Whether the library can compute the task with at most `workspace` bytes of workspace. If not,
+  /// records a rejection. Throws OutOfMemory if an algorithm ran out of memory and no other
+  /// algorithm works.
   bool has_algorithm(const GpuTask& task, int64_t workspace);
   /// Memory of the operands whose contents create_plan() may overwrite.
   using OverwritableOperands = std::vector<std::span<std::byte>>;

@@ -12,7 +12,7 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMostExtent = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxExtent = std::numeric_limits<int32_t>::max();
 
 /// The shape of a tensor, viewed as a batch of matrices.
 struct Matrices {
@@ -22,7 +22,7 @@ struct Matrices {
       : rows(shape[shape.size() - 2].size), columns(shape.back().size) {
     for (size_t d = 0; d + 2 < shape.size(); ++d) count *= shape[d].size;
   }
-  /// Merges the batch into the rows of one matrix.
+  /// Merges the batch dimension into the rows: one matrix of count * rows rows.
   void fold() { rows *= std::exchange(count, 1); }
   int64_t elements() const { return rows * columns; }
 };
@@ -31,7 +31,7 @@ bool same_outer(const Shape& a, const Shape& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin());
 }
 
-constexpr int kChannelAxis = 3;  ///< counted from the end; 1: the last axis
+constexpr int kChannelAxis = 3;  ///< C of NCHW, counted from the end (W is 1)
 
 struct Kind {
   std::string_view kernel;
@@ -73,19 +73,19 @@ std::optional<bool> channels_last_of(const Tensors& tensors, bool half) {
   for (const Type* type : {&tensors.images, &tensors.maps}) {
     if (type->layout && type->layout != channels_last()) return std::nullopt;
     if (!layouts_differ(*type)) continue;
-    const bool this_one = type->layout.has_value();
-    if (last && *last != this_one) return std::nullopt;
-    last = this_one;
+    const bool is_channels_last = type->layout.has_value();
+    if (last && *last != is_channels_last) return std::nullopt;
+    last = is_channels_last;
   }
   return last.value_or(half);
 }
 
 bool fits(const Type& type) {
-  return std::ranges::all_of(type.shape, [](const Dim& d) { return d.size <= kMostExtent; });
+  return std::ranges::all_of(type.shape, [](const Dim& d) { return d.size <= kMaxExtent; });
 }
 
 GpuTask task_of(const LibraryBody& body, const ir::Op& fused, int64_t batch) {
-  if (const auto product = gpu_matmul(*body.head, body.epilogue, batch)) return *product;
+  if (const auto task = gpu_matmul(*body.head, body.epilogue, batch)) return *task;
   const auto convolution = gpu_convolution(*body.head, body.epilogue, batch);
   check(convolution.has_value(), "no GPU library provides the kernel of '" + fused.name + "'");
   return *convolution;
@@ -94,8 +94,8 @@ GpuTask task_of(const LibraryBody& body, const ir::Op& fused, int64_t batch) {
 /// Rounds the address of a workspace up to a multiple of FLUID_GPU_WORKSPACE_ALIGNMENT.
 void* aligned_workspace(void* start) {
   const auto address = reinterpret_cast<uintptr_t>(start);
-  const auto beyond = address % FLUID_GPU_WORKSPACE_ALIGNMENT;
-  const auto padding = beyond == 0 ? 0 : FLUID_GPU_WORKSPACE_ALIGNMENT - beyond;
+  const auto remainder = address % FLUID_GPU_WORKSPACE_ALIGNMENT;
+  const auto padding = remainder == 0 ? 0 : FLUID_GPU_WORKSPACE_ALIGNMENT - remainder;
   return static_cast<std::byte*>(start) + padding;
 }
 
@@ -119,7 +119,7 @@ std::optional<FluidGpuMatmul> gpu_matmul(const ir::Op& op, const EpilogueOps& ep
     return std::nullopt;
   }
   const int64_t k = transpose_a ? a.rows : a.columns;
-  if (std::max({result.rows, result.columns, k}) > kMostExtent) return std::nullopt;
+  if (std::max({result.rows, result.columns, k}) > kMaxExtent) return std::nullopt;
   if (result.count > FLUID_GPU_MAX_MATMUL_BATCH) return std::nullopt;
   const bool epilogue_in_f64 = task->epilogue.bias.has_value() || task->epilogue.relu;
   if (*dtype == fluid_gpu_f64 && epilogue_in_f64) return std::nullopt;

@@ -10,8 +10,9 @@ namespace {
 
 /// Task executions per timed graph, to amortise event and launch overhead.
 constexpr int kCallsPerTiming = 8;
-constexpr float kLongMs = 1;  ///< milliseconds; a longer task is timed one execution at a time
-constexpr int kRounds = 5;    ///< number of timed graph launches; the shortest time is used
+/// Tasks that take longer than this (in ms) are timed one execution per graph.
+constexpr float kLongMs = 1;
+constexpr int kRounds = 5;  ///< number of timed graph launches; the shortest time is used
 
 }  // namespace
 
@@ -44,10 +45,10 @@ bool GpuTrials::try_call(const std::function<void()>& call) {
   try {
     call();
     return true;
-  } catch (const OutOfMemory& lack) {
-    record_failure(fluid_gpu_out_of_memory, lack.failed_allocation());
-  } catch (const GpuError& failure) {
-    record_failure(failure.result(), failure.what());
+  } catch (const OutOfMemory& error) {
+    record_failure(fluid_gpu_out_of_memory, error.failed_allocation());
+  } catch (const GpuError& error) {
+    record_failure(error.result(), error.what());
   }
   return false;
 }
@@ -86,15 +87,15 @@ std::optional<float> GpuTrials::measure_milliseconds(const Trial& trial,
 /// timed launches, so that the timed launches do not wait for the host.
 float GpuTrials::measure_milliseconds(const GpuGraph& graph) const {
   const Gpu& gpu = gpu_.gpu;
-  std::vector<GpuEvent> marks;
+  std::vector<GpuEvent> events;
   for (int round = 0; round <= kRounds; ++round) {
     gpu.launch(graph, gpu_.stream);
-    gpu.record(marks.emplace_back(gpu.create_event(fluid_gpu_event_timing)), gpu_.stream);
+    gpu.record(events.emplace_back(gpu.create_event(fluid_gpu_event_timing)), gpu_.stream);
   }
-  gpu.synchronize(marks.back());
+  gpu.synchronize(events.back());
   float least = std::numeric_limits<float>::infinity();
-  for (size_t end = 1; end < marks.size(); ++end) {
-    least = std::min(least, gpu.milliseconds(marks[end - 1], marks[end]));
+  for (size_t end = 1; end < events.size(); ++end) {
+    least = std::min(least, gpu.milliseconds(events[end - 1], events[end]));
   }
   return least;
 }

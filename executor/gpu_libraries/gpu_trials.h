@@ -38,8 +38,8 @@ class GpuTrials {
   std::optional<float> measure_milliseconds(const Trial& trial, const FluidGpuOperands& operands);
 
   const GpuTask& task() const { return task_; }
-  /// Message of the first out-of-memory failure, or else of the first failure; "" if there was no
-  /// failure.
+  /// Message of the first failure; "" if there was no failure. An out-of-memory failure takes
+  /// precedence over earlier failures of other kinds.
   const std::string& failure_message() const { return failure_message_; }
   /// Whether an algorithm ran out of memory. With more free memory, the algorithm may work.
   bool ran_out_of_memory() const { return ran_out_of_memory_; }

@@ -54,9 +54,9 @@ double split_k_bytes(const FluidGpuConvolution& c) {
 /// Workspace bytes of a convolution besides the `copied` bytes of converted tensors. Covers the
 /// partial sums of split-K, and a reserve for algorithms that need more.
 double extra_bytes(const FluidGpuConvolution& c, double copied) {
-  const double parts = split_k_bytes(c);
-  if (c.direction != fluid_gpu_filter_gradient || copied == 0) return kMiB + parts;
-  return std::max({2 * kMiB, size_of(c.dtype) * Elements(c, 1).all() / 2, parts});
+  const double partial_sums = split_k_bytes(c);
+  if (c.direction != fluid_gpu_filter_gradient || copied == 0) return kMiB + partial_sums;
+  return std::max({2 * kMiB, size_of(c.dtype) * Elements(c, 1).all() / 2, partial_sums});
 }
 
 /// Workspace bytes of a matmul. Estimated as twice the bytes that the matmul reads and writes,

@@ -15,11 +15,11 @@ class CpuContention {
   /// with few preemptions. This number doubles each time contention begins again, up to 300.
   bool update(int64_t now, int64_t preemptions);
   /// Whether the current measurement window has ended. Until then, update() ignores its arguments.
-  bool is_due(int64_t now) const { return now - window_begin_.load() >= kWindow; }
+  bool is_due(int64_t now) const { return now - window_begin_.load() >= kWindowNs; }
   bool is_contended() const { return is_contended_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr int64_t kWindow = 200'000'000;  // in ns
+  static constexpr int64_t kWindowNs = 200'000'000;  // length of a window
   // Threshold in preemptions per second. A virtual machine has about 50 without contention, and
   // over 200 with contention.
   static constexpr double kPreemptionsPerSecond = 120;
@@ -27,7 +27,8 @@ class CpuContention {
 
   std::atomic<bool> is_contended_ = false;
   std::atomic<int> streak_ = 0;  ///< number of consecutive windows that contradict is_contended_
-  /// Number of consecutive quiet windows after which contention ends.
+  /// Number of consecutive quiet windows after which contention ends. Doubles each time contention
+  /// begins, so the first contention ends after kQuietWindows.
   std::atomic<int> quiet_windows_ = kQuietWindows / 2;
   std::atomic<int64_t> window_begin_ = 0;
   std::atomic<int64_t> preemptions_ = 0;

@@ -64,7 +64,8 @@ std::string path_in(const std::string& cache_dir) {
   return cache_dir + "/machine-" + ObjectCache::hash_digits(key).substr(0, kDigits) + ".json";
 }
 
-/// Reads the measured description from the cache file `path`; nullopt if it is absent or damaged.
+/// Reads the measured description from the cache file `path`. Returns nullopt if the file is absent
+/// or damaged, or describes another CPU.
 std::optional<TargetDescription> read_measured(const std::string& path) {
   std::error_code absent;
   if (!std::filesystem::is_regular_file(path, absent)) return std::nullopt;
@@ -72,14 +73,14 @@ std::optional<TargetDescription> read_measured(const std::string& path) {
     const TargetDescription found = target_from_json(read_file(path), path);
     if (found.measured && is_same_cpu(found, describe_host(1))) return found;
   } catch (const UserError&) {
-    // The caller measures again, and replaces the file.
+    // The file is damaged. The caller measures the CPU again, and replaces the file.
   }
   return std::nullopt;
 }
 
 void create_directory(const std::string& path) {
-  std::error_code found_by_check_writable;
-  std::filesystem::create_directories(path, found_by_check_writable);
+  std::error_code ignored;  // check_writable() reports the error
+  std::filesystem::create_directories(path, ignored);
 }
 
 /// Measures the CPU and writes the result to `path`. Throws UserError if `path` is not writable.

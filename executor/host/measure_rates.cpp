@@ -25,16 +25,16 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kRoundNs = 500'000;  // shorter rounds do not count
-// A measurement ends when kAgreeingRounds rounds reach kAgreement times the best rate, or when its
-// time budget is spent.
+constexpr int64_t kMinRoundNs = 500'000;  // the rates of shorter rounds are ignored
+// A measurement ends when the rates of kAgreeingRounds rounds are at least kAgreement times the
+// best rate, or when its time budget is spent.
 constexpr int kAgreeingRounds = 6;
 constexpr double kAgreement = 0.98;
 constexpr int64_t kBudgetNs = 1'400'000'000;    // total time budget of measure_host()
 constexpr int64_t kCopyBudgetNs = 200'000'000;  // time budget of copy_bandwidth()
 constexpr int64_t kIterations = 1024;           // iterations of a PeakLoop in a pass
 
-/// Runs the work of thread `thread` `passes` times.
+/// Runs `passes` passes of a benchmark on the calling thread. `thread`: index of this thread.
 using Work = std::function<void(int thread, int64_t passes)>;
 
 /// Pins the calling thread to the `thread`-th CPU that the process may use. On a busy machine, the
@@ -60,7 +60,7 @@ class Rounds {
         spans_(static_cast<size_t>(threads)),
         next_(threads, EndRound{this}) {}
 
-  /// Returns the passes per ns of the best round, summed over the threads.
+  /// Returns the best rate of a round, in passes per ns of all threads together.
   double best_passes_per_ns() {
     std::vector<std::jthread> threads;
     try {
@@ -96,13 +96,13 @@ class Rounds {
   void end_round() {
     const int64_t begin = std::ranges::min_element(spans_, {}, &TimeSpan::begin)->begin;
     const int64_t end = std::ranges::max_element(spans_, {}, &TimeSpan::end)->end;
-    if (stop_ || end == 0) return;  // a thread did not start, or the first round has not begun
+    if (stop_ || end == 0) return;  // no round has run, or a thread did not start
     if (first_begin_ == 0) first_begin_ = begin;
     const bool is_last = end - first_begin_ > budget_ns_;
     const int64_t ns = std::max<int64_t>(end - begin, 1);
     const auto passes = static_cast<double>(passes_ * std::ssize(spans_));
-    if (ns >= kRoundNs || is_last) rates_.push_back(passes / static_cast<double>(ns));
-    if (ns < kRoundNs) passes_ *= 2;
+    if (ns >= kMinRoundNs || is_last) rates_.push_back(passes / static_cast<double>(ns));
+    if (ns < kMinRoundNs) passes_ *= 2;
     const auto agrees = [&](double rate) { return rate >= kAgreement * best(); };
     stop_ = is_last || std::ranges::count_if(rates_, agrees) >= kAgreeingRounds;
   }
@@ -113,7 +113,8 @@ class Rounds {
   int64_t budget_ns_;
   std::vector<TimeSpan> spans_;  ///< begin and end of each thread's work in the last round
   int64_t passes_ = 1, first_begin_ = 0;
-  std::vector<double> rates_;  ///< passes per ns of the rounds that count
+  /// Rates in passes per ns of the rounds of at least kMinRoundNs, and of the last round.
+  std::vector<double> rates_;
   bool stop_ = false;
   std::barrier<EndRound> next_;
 };
@@ -202,12 +203,13 @@ std::optional<int64_t> copied_bytes(const TargetDescription& cpu, std::string_vi
     if (cpu.l3_bytes <= cpu.l2_bytes) return std::nullopt;
     return std::max(cpu.l3_bytes / 2, threads * cpu.l2_bytes);
   }
-  constexpr int64_t kLeast = int64_t{64} << 20, kMost = int64_t{512} << 20;
+  constexpr int64_t kMinBytes = int64_t{64} << 20, kMaxBytes = int64_t{512} << 20;
   const int64_t physical = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  return std::min(std::clamp(4 * cpu.l3_bytes, kLeast, kMost), physical / 8);
+  return std::min(std::clamp(4 * cpu.l3_bytes, kMinBytes, kMaxBytes), physical / 8);
 }
 
-/// Returns the copy bandwidth in bytes per ns. If `in_memory`, also tries non-temporal stores.
+/// Returns the copy bandwidth in bytes per ns. In main memory (`in_memory`), returns the higher one
+/// of plain and non-temporal stores.
 double gbs_of(int64_t bytes, int threads, bool in_memory, int64_t budget_ns) {
   const CopyBenchmark benchmark(bytes, threads);
   if (!in_memory) return benchmark.bytes_per_ns(plain_copy, budget_ns);
@@ -225,7 +227,7 @@ int usable_cores() {
 
 double rounded_rate(double rate) {
   const double unit = std::pow(10, std::floor(std::log10(rate)) - 1);
-  // If unit < 1, divides by the integer 1 / unit, to get 0.57 instead of 0.57000000000000006.
+  // If unit < 1, 1 / unit is an integer: 57 / 100 is 0.57, but 57 * 0.01 is 0.57000000000000006.
   return unit < 1 ? std::round(rate / unit) / std::round(1 / unit) : std::round(rate / unit) * unit;
 }
 
@@ -238,8 +240,8 @@ TargetDescription measure_host() {
       kBudgetNs / (2 * static_cast<int64_t>(peak_loops().size() + cpu.gbs.size()));
   const auto rates = [cores](const auto& rate) -> CoreRates {
     const double one = rate(1), all = cores > 1 ? std::max(one, rate(cores)) : one;
-    // One core alone is at least as fast as one of several busy cores. A lower measured rate was
-    // disturbed by other programs.
+    // Takes the maximum, because one core alone is at least as fast as each of several busy cores.
+    // Other programs may have slowed the measurement of one core.
     return {rounded_rate(std::max(one, all / cores)), rounded_rate(all)};
   };
   for (const PeakLoop& loop : peak_loops()) {

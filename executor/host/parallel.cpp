@@ -59,10 +59,11 @@ struct BlockRange {
 /// The teams of sleeping OpenMP threads that limit_spinning() has started.
 struct SleepingTeams {
   std::mutex mutex;
-  std::vector<std::shared_ptr<std::latch>> releases;  ///< counting down a latch ends its team
+  /// One latch per team. Counting it down ends the team.
+  std::vector<std::shared_ptr<std::latch>> releases;
   int sleepers = 0;
-  /// Smallest pool size of all calls of limit_spinning(). A smaller pool needs more sleeping
-  /// threads.
+  /// Smallest pool size for which limit_spinning() was called since allow_spinning(). A smaller
+  /// pool needs more sleeping threads.
   std::atomic<int> smallest_pool = kNoPool;
 
   static constexpr int kNoPool = 1 << 20;
@@ -81,15 +82,15 @@ void limit_spinning(int threads) {
   const std::lock_guard lock(teams.mutex);
   static const bool user_set =
       std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr;
-  const int more = omp_get_num_procs() - threads + 1 - teams.sleepers;
+  const int missing = omp_get_num_procs() - threads + 1 - teams.sleepers;
   teams.smallest_pool = threads;
-  if (user_set || more <= 0) return;
+  if (user_set || missing <= 0) return;
   // Leaves enough of the thread limit for two pools, because libgomp starts a new pool before the
   // threads of the old pool have exited.
-  const auto release = start_sleeping_team(more, 2 * (threads - 1) + kReservedThreads);
+  const auto release = start_sleeping_team(missing, 2 * (threads - 1) + kReservedThreads);
   if (release == nullptr) return;
   teams.releases.push_back(release);
-  teams.sleepers += more;
+  teams.sleepers += missing;
 }
 
 void allow_spinning() {

@@ -8,8 +8,8 @@ namespace fluid {
 /// A microbenchmark: a loop of independent multiply-adds that use one instruction set. Measures the
 /// peak rate of a core.
 struct PeakLoop {
-  /// dtype of the factors and instruction set, such as "f32_avx2" and "bf16_amx". The names are the
-  /// keys of TargetDescription::gops.
+  /// dtype of the factors, then the instruction set: "f32_avx2", "bf16_amx". The names are the keys
+  /// of TargetDescription::gops.
   const char* name;
   int64_t ops;           ///< operations per iteration; a multiply-add is two operations
   double ops_per_cycle;  ///< theoretical peak of a typical core

@@ -37,8 +37,8 @@ double rate_of(const CoreRates& rates, int threads) {
   return 1e9 * std::min(rates.one * threads, rates.all);
 }
 
-/// The highest rate in `dtype` of any instruction set; 0 if there is none.
-double fastest(const TargetDescription& cpu, DType dtype) {
+/// Peak operations/s in `dtype` over all instruction sets; 0 if `gops` has no entry for `dtype`.
+double peak_ops_per_second(const TargetDescription& cpu, DType dtype) {
   const std::string prefix = std::string(name_of(dtype)) + "_";
   double rate = 0;
   for (const auto& [name, rates] : cpu.gops) {
@@ -63,7 +63,7 @@ int64_t cache_bytes(int level, int64_t fallback) {
   return fallback;
 }
 
-/// describe_host() for one thread.
+/// Describes this machine's CPU. Sets CoreRates::one, but not CoreRates::all.
 TargetDescription describe_one_thread() {
   TargetDescription d;
   d.cpu = host_cpu().model();
@@ -96,9 +96,9 @@ TargetDescription TargetDescription::with_threads(int count) const {
 }
 
 double TargetDescription::ops_per_second(DType dtype) const {
-  const double f32_rate = fastest(*this, DType::f32);
+  const double f32_rate = peak_ops_per_second(*this, DType::f32);
   if (dtype == DType::f64) return f32_rate / 2;
-  const double rate = fastest(*this, dtype);
+  const double rate = peak_ops_per_second(*this, dtype);
   return rate > 0 ? rate : f32_rate;
 }
 
@@ -157,7 +157,7 @@ TargetDescription target_from_json(const std::string& text, const std::string& f
   };
   for_each_entry(d, read);
   reader.reject_unknown_entries({kMachineEntry});
-  if (fastest(d, DType::f32) == 0) reader.reject("gops", "it has no rate in f32");
+  if (peak_ops_per_second(d, DType::f32) == 0) reader.reject("gops", "it has no rate in f32");
   if (!d.gbs.contains("memory")) reader.reject("gbs", "it has no rate of 'memory'");
   return d;
 }

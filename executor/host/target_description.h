@@ -46,12 +46,13 @@ struct TargetDescription {
   std::string_view memory_level(double bytes) const;
   /// Copy bandwidth in bytes/s of `threads` threads in memory_level(bytes).
   double bytes_per_second(double bytes) const;
-  /// Whether the CPUs have the same vector width and instruction sets.
+  /// Whether this CPU and `other` have the same vector width and instruction sets.
   bool has_same_isa(const TargetDescription& other) const;
 };
 
-/// Describes this machine's CPU: its model, caches and instruction sets. The rates are assumed:
-/// 1.8 GHz, which is typical under full vector load, and a bandwidth that scales with the threads.
+/// Describes this machine's CPU: its model, caches and instruction sets. The rates are not
+/// measured: they assume 1.8 GHz, which is typical under full vector load, and scale with the
+/// number of threads.
 TargetDescription describe_host(int threads);
 
 /// to_json() and target_from_json() convert to and from the JSON of `fluidrun devices --json`.

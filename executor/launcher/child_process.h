@@ -9,7 +9,7 @@
 namespace fluid {
 
 /// A queue of signals for single-threaded programs. While the object exists, SIGINT, SIGTERM,
-/// SIGHUP (unless ignored), SIGUSR1 and SIGCHLD are blocked and queued in a signalfd.
+/// SIGHUP (unless ignored), SIGUSR1 and SIGCHLD are blocked, and received through a signalfd.
 class SignalQueue {
  public:
   SignalQueue();
@@ -41,8 +41,8 @@ struct ChildProcess {
 /// when this process exits. Throws DeviceError if a system call fails.
 ChildProcess start_child(const CommandLine& command);
 
-/// argv[0] of a child process before exec(). start_child() first starts fluidrun itself, because
-/// only the child can call prctl(PR_SET_PDEATHSIG).
+/// argv[0] of a child process before exec(). start_child() starts fluidrun itself under this name.
+/// The child calls prctl(PR_SET_PDEATHSIG), which the parent cannot call for it, and then exec().
 inline constexpr const char* kChildName = "fluidrun-child";
 
 /// Whether `argv` is a command line of `fluidrun train`. A training process blocks its signals from

@@ -24,9 +24,10 @@ class RankOutput {
   /// Appends the file descriptors and events to pass to poll(). After one of these events,
   /// forward() can copy output.
   void append_pollfds(std::vector<pollfd>& fds) const;
-  /// Copies one chunk of pending output per stream. `exited`: whether the rank has exited; if so,
-  /// closes empty pipes. Throws UserError if a write to the log fails. A failed write to the
-  /// terminal ends the output to the terminal. If there is no log, it also closes the pipe.
+  /// Copies at most one chunk of pending output from each pipe. `exited`: whether the rank has
+  /// exited; if so, closes a pipe that has no pending output. Throws UserError if a write to the
+  /// log fails. After a failed write to the terminal, copies to the log only. If there is no log,
+  /// closes the pipe.
   void forward(bool exited);
   /// The last lines of the rank's output. Each ends with a line feed.
   std::string last_lines() const;

@@ -95,10 +95,10 @@ std::optional<RankFailure> Ranks::run(SignalQueue& signals) {
   return failure_;
 }
 
-/// Returns the last lines of the failed rank, and of other ranks that help to explain the failure.
-/// If a signal killed the failed rank, the first rank that lost its peer names the step. If the
-/// failed rank lost its peer, one of the ranks that lost their peer names the cause. Omits
-/// duplicate texts, and ranks that print to the terminal.
+/// Returns the last output lines of the failed rank. If a signal killed it, adds the lines of the
+/// first rank that lost its peer, because these lines name the step. If the failed rank lost its
+/// peer, adds the lines of other ranks that lost theirs, because one of them may name the cause.
+/// Omits duplicate texts, and ranks that print to the terminal.
 std::vector<LastLines> Ranks::last_lines() const {
   std::vector<LastLines> all;
   std::set<std::string> shown = {""};
@@ -125,9 +125,10 @@ void Ranks::wait_for_events(const SignalQueue& signals) const {
   std::vector<pollfd> events = {{signals.fd(), POLLIN, 0}};
   for (const Rank& rank : ranks_) rank.output.append_pollfds(events);
   int ms = -1;
-  for (const auto& until : {kill_deadline_, root_cause_deadline_}) {
-    if (!until) continue;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count();
+  for (const auto& deadline : {kill_deadline_, root_cause_deadline_}) {
+    if (!deadline) continue;
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count();
     const int timeout = static_cast<int>(std::max<int64_t>(left, 0));
     ms = ms < 0 ? timeout : std::min(ms, timeout);
   }

@@ -35,7 +35,7 @@ struct RankFailure {
   int64_t rank = 0;
   bool killed = false;
   int status = 0;  ///< the signal that killed the rank, or the exit code of the rank
-  std::vector<LastLines> last_lines;  ///< lines of this rank, and of ranks that lost a peer
+  std::vector<LastLines> last_lines;  ///< of this rank and of ranks that lost a peer
 
   int exit_code() const { return killed ? 128 + status : status; }
   std::string message() const;  ///< such as "rank 2 was killed by signal 9 (Killed)"
@@ -96,8 +96,8 @@ class Ranks {
   const Rank* failed_ = nullptr;
   siginfo_t failed_exit_ = {};             ///< exit information of failed_
   const Rank* first_lost_peer_ = nullptr;  ///< the first rank that exited because it lost its peer
-  /// Time at which run() stops waiting for a rank that is a likelier root cause than the failed
-  /// rank.
+  /// Time at which run() stops waiting for the rank at fault to exit, if the failed rank lost its
+  /// peer.
   std::optional<std::chrono::steady_clock::time_point> root_cause_deadline_;
   /// Time at which run() kills the ranks that are still running.
   std::optional<std::chrono::steady_clock::time_point> kill_deadline_;

@@ -98,8 +98,8 @@ struct ExecutorOptions {
   /// Cache folder of compiled kernels and autotuning results. Empty: no cache. $FLUID_KERNEL_CACHE,
   /// if set, replaces the folder for compiled kernels.
   std::string cache_dir = {};
-  /// Maximum size of the arena in bytes; 0: the memory of the place. When the arena grows, the old
-  /// arena is freed once the variables are copied and no output tensor refers to it.
+  /// Maximum size of the arena in bytes; 0: the memory of the place. When the arena grows, the
+  /// variables are copied. The old arena is then freed as soon as no output tensor refers to it.
   int64_t memory_limit = 0;
   PrecisionOptions precision = {};
   DistributedOptions distributed = {};

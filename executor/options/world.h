@@ -20,7 +20,7 @@ struct World {
 
   /// Returns the environment variables of this process.
   static EnvironmentVariables environment();
-  /// Returns from_environment(environment()).
+  /// Calls from_environment() with the environment variables of this process.
   static World from_env();
 
   /// Reads torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT), or else

@@ -131,7 +131,7 @@ std::string ops_text(const ir::Graph& body) {
 }
 
 CallInfo call_info(const ir::Op& op, int64_t batch, const Target& target) {
-  if (is_scan(op)) {  // a call whose op is a scan copies one sequence element
+  if (is_scan(op)) {  // the call copies one sequence element of a scan
     return {.layer = layer_of(op),
             .ops = "element",
             .kernel = "copy",

@@ -10,8 +10,8 @@ namespace fluid {
 
 /// Description of one call (of a kernel, copy or collective) in a compiled program, for profiles.
 struct CallInfo {
-  /// Scope (layer name) of the op with the most FLOPs in the call. If the op has no scope, the
-  /// scope of the parameter that the op updates, else the op's source line.
+  /// Scope (layer name) of the op with the most FLOPs in the call. If the op has no scope: the
+  /// scope of the parameter that the op updates. If this is absent too: the op's source line.
   std::string layer;
   std::string ops;  ///< names of the first few ops, such as "conv2d, add"
   /// Name of the library kernel, such as "onednn.conv2d", or of the collective op; otherwise
@@ -34,11 +34,11 @@ struct CallInfo {
   /// Bytes of operands and results, each counted once. For a collective, the bytes sent.
   double bytes = 0;
   DType dtype = DType::f32;  ///< dtype of the matmul or convolution, if any; otherwise f32 or f64
-  /// Time predicted by the cost model that chose between library and generated kernels. Covers only
-  /// the matmul or convolution of the call. -1 if there was no choice.
+  /// Time of the call's matmul or convolution, predicted by the cost model that chose between
+  /// library and generated kernels. -1 if the cost model made no choice.
   double predicted_ms = -1;
-  bool is_collective = false;  ///< whether the call is a collective
-  int64_t steps = 1;           ///< number of times that a scan repeats the call; 1 outside of scans
+  bool is_collective = false;
+  int64_t steps = 1;  ///< number of times that a scan repeats the call; 1 outside of scans
 
   /// Scales the totals to `count` repetitions of the call.
   void repeat(int64_t count) {

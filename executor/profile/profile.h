@@ -29,7 +29,7 @@ struct Profile {
   int64_t rank = 0;     ///< rank of this process
   int threads = 1;      ///< number of compute threads; 0 on a GPU
   int64_t warm_up = 0;  ///< steps of each mode and batch size that run before recording starts
-  /// One entry per mode and batch size, in the order of preparation.
+  /// One entry per mode and batch size, in the order in which the steps were prepared.
   std::vector<ProfiledStep> steps;
 
   bool empty() const { return steps.empty(); }

@@ -18,8 +18,8 @@ class StepRecorder {
   /// Called when a step begins. Returns the record to write the step's times to; null if the step
   /// is not recorded.
   StepTimes* begin_step();
-  /// Called at the end of a recorded step. Appends to times() the record that begin_step()
-  /// returned.
+  /// Must be called at the end of a recorded step: adds the record that begin_step() returned to
+  /// times().
   void commit() { ++num_recorded_; }
   std::span<const StepTimes> times() const { return std::span(times_).first(num_recorded_); }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxRows = 40;  // maximum number of rows of a table
 
-/// A table row: sums over all calls of a step with the same key, such as the same layer.
+/// A table row: sums over the calls of a step that have the same key, such as the layer.
 struct Row {
   std::string key;
   double ms = 0, calls = 0, flops = 0, bytes = 0;
@@ -116,7 +116,7 @@ class Table {
   Row row_of(const CallInfo& info, size_t run, size_t call) const {
     Row row{.calls = static_cast<double>(info.steps)};
     for (const StepTimes* t : steps_) row.ms += mean_ms(t->runs[run].calls[call].call);
-    if (info.is_collective) return row;  // see add_collective_row()
+    if (info.is_collective) return row;  // add_collective_row() reports the bandwidth
     row.flops = info.flops;
     row.bytes = info.bytes;
     row.flops_ms = 1e3 * info.flops / rates_.flops(info.dtype);

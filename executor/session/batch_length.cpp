@@ -19,8 +19,9 @@ BatchLength::BatchLength(const ir::Program& recorded) : is_used_(ir::has_length(
   }
 }
 
-/// Returns the length, computed from the extent of `column` along `dim` in a batch of `samples`
-/// samples. Throws UserError if the shape of `column` does not fit, or if the length is 0.
+/// Returns the length (kLength) of a batch of `samples` samples, computed from the extent of
+/// `column` along `dim`. Throws UserError if the shape of `column` does not fit, or if the length
+/// is 0.
 int64_t BatchLength::length_in(const FeedDim& dim, const Tensor& column, int64_t samples) {
   const Dim& wanted = dim.type.shape[dim.axis];
   const int64_t factor = wanted.size * (wanted.batch ? samples : 1);

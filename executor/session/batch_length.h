@@ -26,7 +26,7 @@ class BatchLength {
   int64_t checked(int64_t length) const;
 
  private:
-  /// A dimension of a feed that is a multiple of the length.
+  /// A feed dimension whose extent is a multiple of the length.
   struct FeedDim {
     std::string feed;
     size_t axis = 0;

@@ -70,11 +70,11 @@ struct FeedCopy {
   int64_t inner;  ///< number of elements per channel in a sample
 };
 
-/// Calls `with(read)`, where `read(i)` returns element i of the source, converted to type `To`.
+/// Calls `visit(read)`, where `read(i)` returns element i of the source, converted to type `To`.
 template <class To, class F>
-void with_reader(const FeedCopy& c, F&& with) {
+void with_reader(const FeedCopy& c, F&& visit) {
   auto as = [&]<class T>(T) {
-    with([p = static_cast<const T*>(c.from)](int64_t i) { return static_cast<To>(p[i]); });
+    visit([p = static_cast<const T*>(c.from)](int64_t i) { return static_cast<To>(p[i]); });
   };
   switch (c.from_type) {
     case DType::u8:
@@ -91,14 +91,14 @@ void with_reader(const FeedCopy& c, F&& with) {
       return as(uint8_t());
     case DType::f16:
     case DType::bf16:
-      return with([p = static_cast<const uint16_t*>(c.from), t = c.from_type](int64_t i) {
+      return visit([p = static_cast<const uint16_t*>(c.from), t = c.from_type](int64_t i) {
         return static_cast<To>(half_to_float(p[i], t));
       });
   }
 }
 
-/// Scales and normalises the elements [begin, end), computing in type `T`. Calls `write(i, value)`
-/// for each element.
+/// Converts the source elements [begin, end) to `T`, scales and normalises them. Calls
+/// `write(i, value)` for each element.
 template <class T, class F>
 void convert_as(const FeedCopy& c, int64_t begin, int64_t end, F&& write) {
   with_reader<T>(c, [&](auto read) {

@@ -37,9 +37,9 @@ struct Feed {
 void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
                  const std::vector<std::string>& feed_names);
 
-/// Copies `samples` samples of a column that check_feeds() accepted to `to`, starting at sample
-/// `first` of the column. Converts the samples to the step's dtype, scales and normalises them. A
-/// column without a batch dimension is copied as a whole.
+/// Copies the samples [first, first + samples) of `column` to `to`: converts them to the step's
+/// dtype, scales and normalises them. Copies the whole column if it has no batch dimension.
+/// check_feeds() must have accepted the column.
 void copy_feed(const Tensor& column, const Feed& feed, int64_t first, int64_t samples,
                std::byte* to, int threads);
 

@@ -45,8 +45,8 @@ class OutputViews {
   auto begin() const { return fetched_outputs().begin(); }
   auto end() const { return fetched_outputs().end(); }
   size_t size() const;
-  /// Calls `visit` for each metric and each one-element output. Copies no larger output to the
-  /// host.
+  /// Calls `visit` for each metric and each one-element output. Does not copy larger outputs to
+  /// the host.
   template <class F>
   void for_each_scalar(F visit) const {
     for (const OutputView& o : completed_outputs()) {

@@ -107,18 +107,18 @@ Tensor PreparedStep::view(const ir::Output& output, std::byte* slot,
 void PreparedStep::bind_outputs(const std::shared_ptr<PlaceMemory>& memory) {
   const ir::Program& program = *runs_.back().compiled->program;
   for (size_t slot = 0; slot < 2; ++slot) {
-    std::vector<OutputView>& bound = bound_[slot];
-    const bool first = bound.empty();
-    size_t number = 0;
+    std::vector<OutputView>& views = output_views_[slot];
+    const bool first = views.empty();
+    size_t index = 0;
     for (const ir::Output& declared : recorded_.main().outputs) {
       const ir::Output* found = find_output(program, declared.name);
       if (found == nullptr) continue;
       const ir::Op* metric = is_metric(declared.value) ? declared.value.op() : nullptr;
       if (first) {
-        bound.push_back({.name = found->name, .value = Tensor(f64, {}), .metric = metric});
+        views.push_back({.name = found->name, .value = Tensor(f64, {}), .metric = metric});
         locations_[slot].push_back(location_of(*found));
       }
-      OutputView& output = bound[number++];
+      OutputView& output = views[index++];
       (metric ? output.statistics : output.value) =
           view(*found, memory->addresses().host_slots.outputs[slot], memory);
     }
@@ -149,14 +149,14 @@ void PreparedStep::fetch_output(size_t slot, size_t output_index, const PlaceMem
 }
 
 std::optional<size_t> PreparedStep::index_of_output(std::string_view output) const {
-  const auto found = std::ranges::find(bound_[0], output, &OutputView::name);
-  if (found == bound_[0].end()) return std::nullopt;
-  return static_cast<size_t>(found - bound_[0].begin());
+  const auto found = std::ranges::find(output_views_[0], output, &OutputView::name);
+  if (found == output_views_[0].end()) return std::nullopt;
+  return static_cast<size_t>(found - output_views_[0].begin());
 }
 
 std::vector<std::string> PreparedStep::output_names() const {
   std::vector<std::string> names;
-  for (const OutputView& o : bound_[0]) names.push_back(o.name);
+  for (const OutputView& o : output_views_[0]) names.push_back(o.name);
   return names;
 }
 
@@ -181,14 +181,14 @@ void PreparedStep::enable_profiling(const ProfileOptions& options) {
 
 const std::vector<OutputView>& PreparedStep::complete_outputs(size_t slot,
                                                               const PlaceMemory& memory) {
-  if (std::exchange(has_metric_values_[slot], true)) return bound_[slot];
-  for (size_t i = 0; i < bound_[slot].size(); ++i) {
-    OutputView& output = bound_[slot][i];
+  if (std::exchange(has_metric_values_[slot], true)) return output_views_[slot];
+  for (size_t i = 0; i < output_views_[slot].size(); ++i) {
+    OutputView& output = output_views_[slot][i];
     if (!output.metric) continue;
     fetch_output(slot, i, memory);
     output.value.as<double>()[0] = metric_value(*output.metric, output.statistics.as<double>());
   }
-  return bound_[slot];
+  return output_views_[slot];
 }
 
 }  // namespace fluid

@@ -66,14 +66,14 @@ class PreparedStep {
   /// outputs of the whole batch, gathered from the micro-batches.
   int64_t feed_bytes() const { return feed_bytes_; }
   int64_t output_bytes() const { return output_bytes_; }
-  size_t num_outputs() const { return bound_[0].size(); }
+  size_t num_outputs() const { return output_views_[0].size(); }
   std::optional<size_t> index_of_output(std::string_view output) const;
   std::vector<std::string> output_names() const;
   /// The error for a step without output `name`. The message also tells whether another recipe
   /// computes the output.
   UserError no_output_error(std::string_view name) const;
-  /// Finds the variables that the step copies to its StepReport. Must be called after variables are
-  /// added.
+  /// Finds the variables that the step copies to its StepReport. Must be called after each
+  /// change of `variables`.
   void find_reported_variables(const Variables& variables) {
     reported_ = variables_to_report(variables, options_.recipe);
   }
@@ -84,8 +84,8 @@ class PreparedStep {
   void bind_outputs(const std::shared_ptr<PlaceMemory>& memory);
   /// Marks the outputs in `slot` as not yet copied to the host. Must be called before a step runs.
   void mark_outputs_pending(size_t slot);
-  /// Copies the outputs of run `run` that have a batch dimension into the gathered outputs of the
-  /// whole batch.
+  /// Copies the outputs of run `run` into the gathered outputs of the whole batch. Skips outputs
+  /// without a batch dimension.
   void gather_outputs(size_t run, size_t slot, const PlaceMemory& memory) const;
   /// Returns the outputs in `slot` once all runs are complete, and computes the metrics' values.
   /// Large outputs that are not metrics are valid only after fetch_output().
@@ -123,7 +123,7 @@ class PreparedStep {
   const ir::Program& recorded_;
   int64_t feed_bytes_ = 0, output_bytes_ = 0;
   std::vector<GatheredOutput> gathered_;
-  std::array<std::vector<OutputView>, 2> bound_;          ///< output views, indexed by slot
+  std::array<std::vector<OutputView>, 2> output_views_;   ///< indexed by slot, then by output
   std::array<std::vector<OutputLocation>, 2> locations_;  ///< indexed by slot, then by output
   /// Indexed by slot: whether the metrics' values have been computed from their statistics.
   std::array<bool, 2> has_metric_values_ = {};

@@ -16,8 +16,8 @@ Value operand_of(const ir::Op& fused, Value v) {
   return fused.operands.at(static_cast<size_t>(v.op()->attrs.get<int64_t>("index")));
 }
 
-/// Locates the first sample that contains `value`, as ", in t.csv:7" or ", in sample 3 of
-/// the batch". Returns "" if no sample contains the value.
+/// Returns the location of the first sample that contains `value`: ", in t.csv:7" or
+/// ", in sample 3 of the batch". Returns "" if no sample contains the value.
 std::string sample_text(const ir::Op& feed, const RejectedFeeds& rejected, int64_t value) {
   const std::string found = rejected.find_sample ? rejected.find_sample(feed.symbol, value) : "";
   if (!found.empty()) return ", in " + found;

@@ -112,8 +112,8 @@ void Session::rerun_observed(const PreparedStep& step, size_t last_micro_batch, 
 }
 
 /// Removes the callbacks of the rerun from the executables, and restores the state region from
-/// `state`. `why`: error of the rerun; null if the rerun succeeded. If restoring fails, no step can
-/// run any more. This function then throws `why`, or the restore error if `why` is null.
+/// `state`. `why`: error of the rerun; null if the rerun succeeded. If restoring fails, marks all
+/// steps as not runnable, and throws `why`, or the restore error if `why` is null.
 void Session::restore_after_rerun(const PreparedStep& step, std::span<const std::byte> state,
                                   const std::exception_ptr& why) {
   for (const PreparedStep::Run& run : step.runs()) run.compiled->executable->set_observer(nullptr);

@@ -34,8 +34,8 @@ class Session {
   /// library cannot compute an op, code is generated for the op.
   ///
   /// After a failure, the session keeps its previous variables and steps, possibly in a larger
-  /// arena. If a GPU error prevents the steps from being bound again, this call throws the error.
-  /// So does every later call that runs or prepares a step.
+  /// arena. If a GPU error prevents the steps from being bound again, this call and every later
+  /// call that runs or prepares a step throw the error.
   PreparedStep& prepare(const Options& options);
   /// Prepares all of `steps` or none. Grows the arena at most once.
   void prepare(std::span<const Options> steps);

@@ -36,7 +36,9 @@ std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& p
   return feeds;
 }
 
-/// Appends to the message of error `why` that no step can run any more. Returns the new error.
+/// If `why` is a DeviceError, returns it with an extended message: no step can run any more.
+/// Returns other errors, and a LibraryRejection, unchanged. `memory_is_lost`: whether the contents
+/// of GPU memory are lost.
 std::exception_ptr with_consequence(const std::exception_ptr& why, bool memory_is_lost) {
   try {
     std::rethrow_exception(why);
@@ -218,10 +220,11 @@ std::unique_ptr<PreparedStep> StepCache::compile_step(const Options& options,
   return step;
 }
 
-/// Compiles a step that stores `variables`, and appends it to `steps`. `program`: the program that
-/// stores them.
-PreparedStep* StepCache::compile_stores(const ir::Program& program, std::set<std::string> variables,
-                                        Programs& compiled, Steps& steps) {
+/// Compiles a step that runs the `store` ops of `program` for `variables`. Appends the step to
+/// `steps`.
+PreparedStep* StepCache::compile_store_step(const ir::Program& program,
+                                            std::set<std::string> variables, Programs& compiled,
+                                            Steps& steps) {
   Options options = options_.passes;
   options.mode = Mode::init;
   options.batch = 1;
@@ -230,7 +233,8 @@ PreparedStep* StepCache::compile_stores(const ir::Program& program, std::set<std
   return steps.back().get();
 }
 
-/// Compiles steps for the precomputed weights of `compiled` that no other step computes.
+/// Compiles steps that compute the precomputed weights of the programs in `compiled`. Skips
+/// weights that another step computes.
 std::vector<PreparedStep*> StepCache::compile_weight_steps(Programs& compiled, Steps& steps) {
   std::vector<PreparedStep*> added;
   std::set<std::string> computed;
@@ -252,7 +256,7 @@ std::vector<PreparedStep*> StepCache::compile_weight_steps(Programs& compiled, S
     }
     if (stored.empty()) continue;
     computed.insert(stored.begin(), stored.end());
-    added.push_back(compile_stores(*program, std::move(stored), compiled, steps));
+    added.push_back(compile_store_step(*program, std::move(stored), compiled, steps));
   }
   return added;
 }
@@ -282,7 +286,7 @@ AddedSteps StepCache::add_steps(std::span<const Options> wanted,
     const size_t known = compiled.size();
     const auto program = startup_program(recorded_->name, first_values.computed);
     added.startup_steps.push_back(
-        compile_stores(*program, first_values.computed_names(), compiled, steps));
+        compile_store_step(*program, first_values.computed_names(), compiled, steps));
     add_from(known);
   }
   const RegionSizes regions = required_regions(compiled, steps, variables);

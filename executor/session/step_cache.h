@@ -38,7 +38,7 @@ class StepCache {
   StepCache(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device,
             const SessionOptions& options);
 
-  /// Compiles the steps of `wanted` that are missing, and a startup step for new variables. The
+  /// Compiles the missing steps among `wanted`, and a startup step for new variables. The
   /// startup step skips variables for which `has_value` is true. Then calls `before_binding`, grows
   /// the arena if needed, and binds the steps. On an error, throws as Session::prepare() does and
   /// adds nothing.
@@ -49,8 +49,8 @@ class StepCache {
   /// Returns the step for these options, or null. `wanted.global_batch` matters only for training
   /// steps of programs with sparse parameters; 0 accepts any global batch.
   PreparedStep* find(const Options& wanted) const;
-  /// Returns a predict step for the size of `batch` and for `length` that needs only columns of
-  /// `batch`: the step with the most outputs. Null if there is none.
+  /// Searches the predict steps for the size of `batch` and for `length` whose feeds are all
+  /// columns of `batch`. Returns the step with the most outputs, or null.
   PreparedStep* find_predict(const Batch& batch, int64_t length) const;
   /// Returns the predict step for `length` whose feeds are exactly the columns of `batch`, or
   /// null. `all_feeds`: feeds of the program. Does not allocate.
@@ -59,7 +59,8 @@ class StepCache {
   bool has_step_for(Mode mode) const;
   const std::vector<std::unique_ptr<PreparedStep>>& all() const { return steps_; }
 
-  /// Throws UserError in a forked child process. After fail_permanently(why), throws `why`.
+  /// Throws if no step can run: UserError in a forked child process, and `why` after
+  /// fail_permanently(why).
   void require_runnable() const;
   bool is_bound() const { return !failure_; }
   /// Marks all steps as not runnable because of error `why`, and throws `why`.
@@ -94,8 +95,8 @@ class StepCache {
                                    const ir::Program& program, Programs& compiled);
   std::unique_ptr<PreparedStep> compile_step(const Options& options, const ir::Program& program,
                                              Programs& compiled);
-  PreparedStep* compile_stores(const ir::Program& program, std::set<std::string> variables,
-                               Programs& compiled, Steps& steps);
+  PreparedStep* compile_store_step(const ir::Program& program, std::set<std::string> variables,
+                                   Programs& compiled, Steps& steps);
   std::vector<PreparedStep*> compile_weight_steps(Programs& compiled, Steps& steps);
   StartupPlan plan_startup(const Variables& variables, const Programs& compiled,
                            const std::function<bool(const std::string&)>& has_value) const;

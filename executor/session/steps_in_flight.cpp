@@ -26,7 +26,7 @@ void StepsInFlight::refresh_bindings() {
   part_first_ = steps_.address_of(kPartFirst);
 }
 
-/// Finds the feed slot that already holds this batch.
+/// Returns the feed slot that already holds this batch; nullopt if there is none.
 std::optional<int> StepsInFlight::find_feed_slot(const PreparedStep& step,
                                                  const Batch& batch) const {
   const FeedSlotContent wanted = feed_slot_content(step, batch);
@@ -45,11 +45,11 @@ int StepsInFlight::next_feed_slot() const {
 /// earlier, because an error message about rejected data may quote the slot's content.
 void StepsInFlight::wait_for_feed_slot(uint64_t next_step) {
   const auto before = static_cast<size_t>(slots_.outputs ^ 1);
-  if (in_flight_[before].slots.feeds == next_feed_slot()) finish(before, next_step);
+  if (in_flight_[before].slots.feeds == next_feed_slot()) finish_step(before, next_step);
 }
 
-/// Copies the samples of a micro-batch into a feed slot, unless a slot already holds them. Leaves
-/// the slot marked as empty: start_micro_batch() records the content once the start has succeeded.
+/// Copies the samples of a micro-batch into a feed slot, unless a slot already holds them. Marks
+/// an overwritten slot as empty. start_micro_batch() records its content after a successful start.
 void StepsInFlight::copy_feeds(const PreparedStep& step, const PreparedStep::Run& run,
                                const Batch& batch) {
   const std::optional<int> reused = find_feed_slot(step, batch);
@@ -66,15 +66,14 @@ void StepsInFlight::copy_feeds(const PreparedStep& step, const PreparedStep::Run
 }
 
 /// Describes a feed slot that holds `batch`. The id is 0 if the step has several micro-batches,
-/// because the slot then holds only a part of the batch.
+/// because the slot then holds one micro-batch only.
 StepsInFlight::FeedSlotContent StepsInFlight::feed_slot_content(const PreparedStep& step,
                                                                 const Batch& batch) {
   return {&step, step.runs().size() == 1 ? batch.id : 0};
 }
 
-/// Writes two values to the device: the weight of the micro-batch's loss, and the index of its
-/// first sample in the global batch. The index is a key of the random numbers, and locates the rows
-/// of sparse gradients.
+/// Writes two values to the device: the weight of the micro-batch's loss, and the index of the
+/// micro-batch's first sample in the global batch. Random ops and sparse gradients use the index.
 void StepsInFlight::write_batch_position(const MicroBatch& micro_batch, const Batch& batch) {
   const int64_t first = batch.first + micro_batch.first;
   if (written_position_.first != first) {
@@ -120,7 +119,7 @@ OutputViews StepsInFlight::run(PreparedStep& step, const Batch& batch) {
   const uint64_t number = steps_started_ + 1;
   clear_rejection(number);
   if (is_synchronous(step) || times != nullptr) finish_both_slots(number);
-  finish(slot, number);
+  finish_step(slot, number);
   if (!find_feed_slot(step, batch)) wait_for_feed_slot(number);
   if (times != nullptr) times->step.begin = clock_ns();
   InFlightStep& in_flight = in_flight_[slot];
@@ -128,7 +127,7 @@ OutputViews StepsInFlight::run(PreparedStep& step, const Batch& batch) {
   steps_started_ = number;
   step.mark_outputs_pending(slot);
   start_step(in_flight, batch, times);
-  if (is_synchronous(step)) finish(slot, number);
+  if (is_synchronous(step)) finish_step(slot, number);
   slots_.outputs ^= 1;
   if (times != nullptr) {
     times->step.end = clock_ns();
@@ -150,14 +149,14 @@ void StepsInFlight::start_step(InFlightStep& in_flight, const Batch& batch, Step
   try {
     run_micro_batches(in_flight, batch, times, rejection);
   } catch (const DeviceError&) {
-    if (!rejection) throw;  // otherwise report the earlier rejection
+    if (!rejection) throw;  // otherwise the rejection came first and is thrown below
   }
   if (rejection) throw *rejection;
   rejection_pending_ = false;
 }
 
 /// Waits for all steps after a rejected or failed step, and clears the rejection flag, so that the
-/// next step can change variables. `next_step`: as in finish().
+/// next step can change variables. `next_step`: as in finish_step().
 void StepsInFlight::clear_rejection(uint64_t next_step) {
   if (!rejection_pending_) return;
   finish_both_slots(next_step);
@@ -190,11 +189,11 @@ void StepsInFlight::run_micro_batches(InFlightStep& in_flight, const Batch& batc
 
 /// Waits for an earlier step in flight, if any, then for the step in output slot `slot`.
 /// `next_step`: number of the step that the caller is about to run, for error messages; 0: none.
-void StepsInFlight::finish(size_t slot, uint64_t next_step) {
+void StepsInFlight::finish_step(size_t slot, uint64_t next_step) {
   InFlightStep& in_flight = in_flight_[slot];
   if (!in_flight.pending) return;
   const InFlightStep& other = in_flight_[1 - slot];
-  if (other.pending && other.number < in_flight.number) finish(1 - slot, next_step);
+  if (other.pending && other.number < in_flight.number) finish_step(1 - slot, next_step);
   in_flight.pending = false;
   const auto reported_by = [&](const UserError& error, uint64_t step) {
     return with_step_position(
@@ -253,15 +252,15 @@ void StepsInFlight::record_failure(InFlightStep& failed, const std::exception_pt
 }
 
 void StepsInFlight::finish_both_slots(uint64_t next_step) {
-  finish(0, next_step);
-  finish(1, next_step);
+  finish_step(0, next_step);
+  finish_step(1, next_step);
 }
 
 void StepsInFlight::wait_for_inference() {
   for (size_t slot = 0; slot < 2; ++slot) {
     const InFlightStep& in_flight = in_flight_[slot];
     if (in_flight.pending && in_flight.step->options().mode != Mode::train) {
-      finish(slot, steps_started_ + 1);
+      finish_step(slot, steps_started_ + 1);
     }
   }
 }
@@ -269,7 +268,7 @@ void StepsInFlight::wait_for_inference() {
 void StepsInFlight::rerun_observed(const PreparedStep& step, size_t last_micro_batch,
                                    const Batch& batch, const RerunObserver& observer) {
   refresh_bindings();
-  // The rerun overwrites the outputs in this slot.
+  // The rerun overwrites the outputs in this slot, so reading them later must throw.
   in_flight_[static_cast<size_t>(slots_.outputs)] = {};
   bool continues = true;
   for (size_t i = 0; continues && i <= last_micro_batch; ++i) {
@@ -288,7 +287,7 @@ StepsInFlight::InFlightStep& StepsInFlight::completed_step(size_t slot, uint64_t
         "outputs are read after two later steps, which reuse their memory: read them earlier, or "
         "keep a copy()");
   }
-  finish(slot, step_number);
+  finish_step(slot, step_number);
   if (in_flight.failure) std::rethrow_exception(in_flight.failure);
   return in_flight;
 }

@@ -27,8 +27,8 @@ class StepsInFlight {
   /// Runs a prepared step on feeds that check_feeds() accepted, possibly asynchronously. Throws
   /// UserError if a kernel rejects the data.
   OutputViews run(PreparedStep& step, const Batch& batch);
-  /// Runs a prepared step without feeds and outputs, synchronously. The next step reuses the output
-  /// slot of this step, so that the outputs in the other slot stay valid.
+  /// Runs a prepared step without feeds and outputs, synchronously. The next step uses the same
+  /// output slot, so that the outputs of the previous step stay valid.
   void run_without_outputs(PreparedStep& step);
   /// Waits for all steps in flight. Throws the error of a failed step.
   void wait_until_complete() { finish_both_slots(0); }
@@ -69,7 +69,7 @@ class StepsInFlight {
     uint64_t id = 0;
     bool operator==(const FeedSlotContent&) const = default;
   };
-  /// The last step that used an output slot.
+  /// The step that used an output slot last. May already be complete.
   struct InFlightStep {
     PreparedStep* step = nullptr;
     uint64_t number = 0;  ///< step number, from 1; 0: no step has used the slot
@@ -95,7 +95,7 @@ class StepsInFlight {
   void start_step(InFlightStep& in_flight, const Batch& batch, StepTimes* times);
   void clear_rejection(uint64_t next_step);
   bool is_synchronous(const PreparedStep& step) const;
-  void finish(size_t slot, uint64_t next_step);
+  void finish_step(size_t slot, uint64_t next_step);
   void finish_both_slots(uint64_t next_step);
   InFlightStep& completed_step(size_t slot, uint64_t step_number);
   void run_micro_batches(InFlightStep& in_flight, const Batch& batch, StepTimes* times,

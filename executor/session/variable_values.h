@@ -48,7 +48,8 @@ class VariableValues {
   /// Must be called before each step that writes variables, so that the precomputed weights are
   /// recomputed.
   void mark_variables_changed() { precomputed_weights_are_stale_ = true; }
-  /// Assigns the values of initialiser "array", which the startup step cannot compute.
+  /// Assigns the initial value of a variable whose initialiser is "array", which the startup step
+  /// cannot compute.
   void assign_array(const std::string& name);
 
   /// Returns the initialised variables except half-precision weights, sorted by name.

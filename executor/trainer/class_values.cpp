@@ -32,8 +32,8 @@ int64_t num_classes(const ir::Op& op) {
   return shape[static_cast<size_t>(axis < 0 ? axis + rank : axis)].size;
 }
 
-/// Name of the feed that holds the labels of a loss op; empty if the labels are computed or not
-/// integers.
+/// Returns the name of the feed that holds the labels of loss op `op`. Empty if the labels are
+/// computed or not integers.
 std::string label_feed(const ir::Op& op) {
   const ir::Op& target = *op.operands[1].op();
   return has_index_labels(op) && target.name == "data" ? target.symbol : "";

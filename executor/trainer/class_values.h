@@ -15,8 +15,8 @@ struct ClassValues {
   Value label, prediction;  ///< class indices, both of the same shape [N, ...]
   int64_t classes = 0;
   std::optional<int64_t> ignored_class = {};  ///< label that the loss ignores; nullopt: none
-  /// Name of the feed that holds the labels; empty for labels that are computed, not integers, or
-  /// binary.
+  /// Name of the feed that holds the labels. Empty for binary labels, and for labels that are
+  /// computed or not integers.
   std::string label_feed = {};
 };
 
@@ -24,9 +24,9 @@ struct ClassValues {
 /// `ops`. Returns nullopt if there is none.
 std::optional<ClassValues> class_values(ir::Graph& graph, const std::set<const ir::Op*>& ops);
 
-/// Returns a classifier's class names: the categories of the label feed in `table` (may be null).
-/// A class without a category is named by its index. Returns an empty list if the graph has no loss
-/// op whose integer labels are a feed with categories.
+/// Returns the class names of a classifier: the categories of its label feed in `table`. A class
+/// without a category is named by its index. Returns an empty list if `table` is null, or if the
+/// label feed has no categories or more categories than the loss has classes.
 std::vector<std::string> class_names(const ir::Graph& graph, const ColumnTable* table);
 
 }  // namespace fluid

@@ -29,8 +29,9 @@ Value loss_of(const ir::Graph& graph) {
   return {};
 }
 
-/// Returns the terms that `op` averages or sums over samples; null if it does neither. For a loss
-/// op, records the op without its reduction.
+/// Returns the per-sample terms of `op`: the operand of a mean or sum, or the value of a loss op,
+/// which this function records again with reduction "none". Null for other ops, and for terms
+/// without one row per sample.
 Value terms_of(ir::Graph& graph, const ir::Op& op) {
   if ((op.name == "mean" || op.name == "sum") && has_rows(op.operands[0])) return op.operands[0];
   if (op.attrs.find("reduction") == nullptr) return {};
@@ -40,9 +41,9 @@ Value terms_of(ir::Graph& graph, const ir::Op& op) {
   return has_rows(terms) ? terms : Value();
 }
 
-/// Returns the per-sample terms of `loss`: `loss` itself if it has one row per sample. Otherwise
-/// the terms of the first op that averages or sums over samples and on which `loss` depends. Null
-/// if there is no such op.
+/// Returns `loss` itself if it has one row per sample. Otherwise searches the scalar ops on which
+/// `loss` depends, in program order, and returns the first terms_of() that is not null. Null if
+/// there is none.
 Value loss_terms(ir::Graph& graph, Value loss) {
   if (has_rows(loss)) return loss;
   const std::set<const ir::Op*> needed = ancestors({loss});

@@ -217,7 +217,7 @@ void FitLoop::run_steps(int64_t epoch) {
         recipe, epoch, ++progress_.steps, ++step_in_epoch, batch->global_size(), outputs, batch};
     if (!defers_output_reads()) read_outputs();
     handle_requests();
-    // At the end of an epoch, finish_epoch() writes the checkpoint.
+    // finish_epoch() writes a checkpoint that is due at the end of an epoch.
     const bool checkpoint_due = checkpointing_.due() && !epoch_ended(epoch);
     if (checkpoint_due || should_stop()) read_outputs();
     if (should_stop()) return;
@@ -296,7 +296,8 @@ void FitLoop::save_checkpoint(bool is_best) {
 }
 
 void FitLoop::finish_training() {
-  // Needed if no step ran: otherwise a stop signal would end the process during the saves below.
+  // If no step ran, training is not yet marked as started: a stop signal would end the process
+  // during the saves below.
   SignalHandlers::set_training_started();
   if (checkpointing_.enabled()) save_checkpoint();
   if (is_rank_0()) {

@@ -104,8 +104,8 @@ class FitLoop {
   ParameterSaver saves_;
   std::vector<DivergenceCheck> divergence_;  ///< one for each recipe of the cycle
   std::optional<PendingStep> pending_step_;
-  /// Measures StepEvent::ms. Restarted when the outputs of a step have been read, and when a step
-  /// starts while no step is pending.
+  /// Stopwatch for StepEvent::ms. Restarted after the outputs of a step are read, and when a step
+  /// starts while none is pending.
   Stopwatch step_timer_;
   int64_t last_read_step_ = 0;  ///< number of the last step whose outputs were read
   bool stopping_ = false;       ///< whether a rank received a stop signal or called Trainer::stop()

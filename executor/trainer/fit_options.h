@@ -31,7 +31,8 @@ struct StepEvent {
   /// The loss scaling state after this step; absent if the loss is not scaled.
   std::optional<LossScaling> loss_scaling;
   bool skipped = false;  ///< whether the update was skipped because gradients overflowed
-  double ms = 0;         ///< milliseconds since the previous StepEvent, or since this step started
+  /// Milliseconds since the start of this step or the previous StepEvent, whichever is later.
+  double ms = 0;
   const OutputViews& outputs;
   const RunningMeans& means;  ///< means of the scalar outputs over the epoch so far
 };
@@ -81,8 +82,8 @@ struct FitOptions {
   /// Early stopping: fit() returns after this number of epochs without a new best epoch. Absent: no
   /// early stopping.
   std::optional<int64_t> patience = {};
-  /// Validation, `save` and `save_best` use the averages of the parameters (MinimizeOptions::ema or
-  /// swa).
+  /// Whether validation, `save` and `save_best` use the averages of the parameters
+  /// (MinimizeOptions::ema or swa).
   bool averages = false;
   std::string save = {};       ///< file for the final parameters; empty: none
   std::string save_best = {};  ///< file for the parameters of the best epoch; empty: none

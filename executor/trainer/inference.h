@@ -32,7 +32,7 @@ bool has_unprepared_size(const Reader& data, const Batch& batch);
 /// stream is prepared when the batch is read.
 std::vector<int64_t> inference_batch_sizes(const Reader& data);
 
-/// Returns the length of the sequences in `data`, as BatchSizes::lengths: empty for a program
+/// Returns the sequence length of `data` in the form of BatchSizes::lengths. Empty for a program
 /// without the dimension kLength.
 std::vector<int64_t> lengths_of(const Executor& executor, const SampleData& data);
 
@@ -41,9 +41,9 @@ std::vector<int64_t> lengths_of(const Executor& executor, const SampleData& data
 SampleFinder make_sample_finder(std::vector<const Reader*> readers);
 
 /// Collective. Returns the mean of each scalar output over the remaining batches of the current
-/// epoch of `data`, in inference mode. All ranks use rank 0's running statistics, as saved files
-/// do. `program`: the program of the executor. Passes each batch of this rank and its outputs to
-/// `on_batch`, if set.
+/// epoch of `data`, in inference mode. All ranks use rank 0's running statistics, which
+/// save() also writes. `program`: the program of the executor. Passes each batch of this rank and
+/// its outputs to `on_batch`, if set.
 NamedScalars evaluate(Executor& executor, Reader& data, const Program& program,
                       const BatchObserver& on_batch = nullptr);
 

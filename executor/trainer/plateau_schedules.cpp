@@ -14,7 +14,7 @@
 namespace fluid {
 namespace {
 
-/// Whether a training step of a recipe of `cycle` computes the output `name`.
+/// Whether a recipe of `cycle` computes output `name` in its training steps.
 bool computes(const ir::Graph& graph, const RecipeCycle& cycle, const std::string& name) {
   if (recipes_of(graph).size() == 1) return true;
   return std::ranges::any_of(cycle.recipes(), [&](const FitRecipe& recipe) {
@@ -43,7 +43,7 @@ PlateauSchedules::PlateauSchedules(const Program& program, const RecipeCycle& cy
                       "computes: it needs validation data",
                       metric));
     }
-    monitored_.push_back({recipe.name, metric});
+    plateau_recipes_.push_back({recipe.name, metric});
   }
 }
 
@@ -51,7 +51,7 @@ std::vector<std::string> PlateauSchedules::update(const EpochEvent& epoch,
                                                   Executor& executor) const {
   std::vector<std::string> messages;
   const NamedScalars& values = validates_ ? epoch.validation : epoch.training;
-  for (const auto& [recipe, metric] : monitored_) {
+  for (const auto& [recipe, metric] : plateau_recipes_) {
     const auto value = std::ranges::find(values, metric, &std::pair<std::string, double>::first);
     if (value == values.end() || !executor.reduce_on_plateau(value->second, recipe)) continue;
     messages.push_back(

@@ -18,17 +18,17 @@ class PlateauSchedules {
   /// if `validates` is false and no recipe of `cycle` computes the metric.
   PlateauSchedules(const Program& program, const RecipeCycle& cycle, bool validates);
 
-  /// Passes the metrics of `epoch` to `executor`. Returns a message for each learning rate that
-  /// falls. Skips a metric that no step of the epoch computed.
+  /// Passes the metrics of `epoch` to `executor`. Skips a metric that no step of the epoch
+  /// computed. Returns a message for each learning rate that this call reduces.
   std::vector<std::string> update(const EpochEvent& epoch, Executor& executor) const;
 
  private:
   /// A recipe with schedule Plateau.
-  struct Monitored {
+  struct PlateauRecipe {
     std::string recipe;
     std::string metric;  ///< name of an output
   };
-  std::vector<Monitored> monitored_;
+  std::vector<PlateauRecipe> plateau_recipes_;
   bool validates_;
 };
 

@@ -39,13 +39,15 @@ class RunningMeans {
   void clear() { statistics_.clear(); }
   /// Collective. Merges the ranks' statistics, each of which covers the samples of one rank.
   void all_reduce(ProcessGroup& group);
-  /// Collective. Like values(), but gathers the rows of metrics that keep one row per sample, such
-  /// as roc_auc. For training steps, whose other statistics already cover the samples of all ranks.
+  /// Collective. Like values(), but first all-gathers the rows of metrics that store one row per
+  /// sample, such as roc_auc. For training steps: their other statistics already cover all ranks.
   NamedScalars values_with_gathered_rows(ProcessGroup& group) const;
 
   /// Statistics of the outputs, to store in TrainingState::output_statistics.
   const std::vector<OutputStatistics>& statistics() const { return statistics_; }
-  void set_statistics(std::vector<OutputStatistics> s) { statistics_ = std::move(s); }
+  void set_statistics(std::vector<OutputStatistics> statistics) {
+    statistics_ = std::move(statistics);
+  }
 
  private:
   std::vector<double>& statistics_of(const std::string& output);

@@ -20,8 +20,8 @@ class SignalHandlers {
   ~SignalHandlers();
   SignalHandlers(const SignalHandlers&) = delete;
 
-  /// Blocks handled_signals() until a SignalHandlers object is created, so that their default
-  /// actions do not end a process that is about to train. The signal mask survives exec().
+  /// Blocks handled_signals() until a SignalHandlers object is created, so that a signal does not
+  /// end a process that is about to train. The signal mask survives exec().
   static void block();
   static void unblock();              ///< unblocks handled_signals()
   static sigset_t handled_signals();  ///< SIGINT, SIGTERM, SIGHUP and SIGUSR1

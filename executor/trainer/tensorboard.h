@@ -21,7 +21,7 @@ void check_tensorboard_directory(const std::string& directory);
 /// Options of TensorBoard.
 struct TensorBoardOptions {
   int64_t histograms_every = 0;     ///< number of steps between histograms; 0: no histograms
-  std::string histograms_of = "*";  ///< NamePattern of parameter or layer names
+  std::string histograms_of = "*";  ///< NamePattern: parameters or layers with histograms
   int64_t images = 0;               ///< number of sample images per epoch; 0: none
 };
 
@@ -59,7 +59,7 @@ class TensorBoard {
   /// before the Trainer is created.
   void retain_gradients(Program& program);
   /// Extends the callbacks of `options`. The TensorBoard must outlive fit(). Throws UserError if
-  /// TensorBoardOptions::histograms_of selects nothing.
+  /// TensorBoardOptions::histograms_of matches no parameter.
   void attach(FitOptions& options, Executor& executor);
 
   /// Adds text, which TensorBoard renders as Markdown. Text added before fit() is written when
@@ -75,7 +75,8 @@ class TensorBoard {
   void add(const EpochEvent& epoch);
   void add_histograms(const StepEvent& step, Executor& executor);
   void add_histogram(const std::string& tag, const Tensor& values, int64_t step);
-  /// Adds the first images of `value`, if it holds images.
+  /// Adds the first TensorBoardOptions::images samples of `value`. Does nothing if `value` does
+  /// not hold images.
   void add_samples(const std::string& tag, const Tensor& value, int64_t step);
   void write_images(const std::string& tag, const Tensor& images, int64_t count, int64_t step);
   void append(const std::string& event);

@@ -32,13 +32,13 @@ class Trainer {
   Trainer(Trainer&&) noexcept;
 
   /// Trains up to epoch `options.epochs`. A later call continues where the previous call stopped.
-  /// Throws UserError for options that do not fit the program, when training diverges (the loss is
-  /// NaN, or gradients overflow at the lowest loss scale), and for final parameters that are not
-  /// finite. Throws DeviceError, with the step number in the message, when a library fails or a
-  /// rank is lost.
+  /// Throws UserError for options that do not fit the program, and for final parameters that are
+  /// not finite. Also throws UserError when training diverges: the loss is NaN, or gradients
+  /// overflow at the lowest loss scale. Throws DeviceError, with the step number in the message,
+  /// when a library fails or a rank is lost.
   History fit(Reader& train, const FitOptions& options = {});
   /// Requests that fit() return after the current step. For use in callbacks. A call on one rank
-  /// stops all ranks.
+  /// stops training on all ranks.
   void stop();
 
   /// Returns the scalar outputs over one epoch of `data`, in inference mode. Metrics are exact;

@@ -67,7 +67,7 @@ class CallClock {
   }
   CallClock(const CallClock&) = delete;
 
-  /// Records the time outside of calls of a completed run. `ms`: total time of the run.
+  /// Ends a run of `ms` ms. Records the time that the run spent outside of calls.
   void end_run(double ms) {
     for (size_t i = 0; i < num_calls_; ++i) ms -= times_[i].back();
     outside_calls_.push_back(ms);

@@ -19,13 +19,13 @@ struct ExampleOptions {
   std::string data;    ///< data SPEC (see open_data()) to train on; empty: no training
   int64_t epochs = 0;  ///< training epochs; 0: the default of the example
   int64_t steps = 0;   ///< maximum number of training steps; 0: no limit
-  /// Flag -> value, for the flags that only this example has.
-  std::map<std::string, std::string, std::less<>> own;
+  /// Flag -> value, for the flags that are specific to an example.
+  std::map<std::string, std::string, std::less<>> example_flags;
 
-  /// Returns the value of a flag in `own`, or `fallback` if the flag is not given.
-  std::string own_flag_or(std::string_view flag, std::string_view fallback) const {
-    const auto found = own.find(flag);
-    return found == own.end() ? std::string(fallback) : found->second;
+  /// Returns the value of a flag in `example_flags`, or `fallback` if the flag is not given.
+  std::string flag_or(std::string_view flag, std::string_view fallback) const {
+    const auto found = example_flags.find(flag);
+    return found == example_flags.end() ? std::string(fallback) : found->second;
   }
   int64_t epochs_or(int64_t otherwise) const { return epochs > 0 ? epochs : otherwise; }
 };
@@ -42,20 +42,21 @@ T parse_positive(std::string_view flag, std::string_view text) {
   return number;
 }
 
-/// Parses the command line, calls `body` and prints errors. Returns the exit code. `own_flags`
-/// lists the flags of this example besides the shared ones, as in "--prompt TEXT".
+/// Parses the command line, calls `body` and prints errors. Returns the exit code. `example_flags`
+/// lists the flags that are specific to the example, such as "--prompt TEXT".
 inline int run_example(int argc, char** argv,
                        const std::function<void(const ExampleOptions&)>& body,
-                       const std::vector<std::string>& own_flags = {}) {
+                       const std::vector<std::string>& example_flags = {}) {
   try {
     ExampleOptions options;
     std::string usage =
         "usage: " + std::string(argv[0]) +
         " --save FILE.fluid | --data SPEC [--save FILE.fluid] [--epochs N] [--steps N]";
-    for (const std::string& flag : own_flags) usage += " [" + flag + "]";
-    const auto is_own = [&](std::string_view flag) {
-      return std::ranges::any_of(
-          own_flags, [&](const std::string& own) { return own.substr(0, own.find(' ')) == flag; });
+    for (const std::string& flag : example_flags) usage += " [" + flag + "]";
+    const auto is_example_flag = [&](std::string_view flag) {
+      return std::ranges::any_of(example_flags, [&](const std::string& usage_text) {
+        return usage_text.substr(0, usage_text.find(' ')) == flag;
+      });
     };
     for (int i = 1; i < argc; i += 2) {
       const std::string_view flag = argv[i];
@@ -68,13 +69,13 @@ inline int run_example(int argc, char** argv,
         options.epochs = parse_positive(flag, argv[i + 1]);
       } else if (flag == "--steps") {
         options.steps = parse_positive(flag, argv[i + 1]);
-      } else if (is_own(flag)) {
-        options.own.emplace(flag, argv[i + 1]);
+      } else if (is_example_flag(flag)) {
+        options.example_flags.emplace(flag, argv[i + 1]);
       } else {
         throw fluid::UserError("no option '" + std::string(flag) + "'");
       }
     }
-    if (options.save.empty() && options.data.empty() && options.own.empty()) {
+    if (options.save.empty() && options.data.empty() && options.example_flags.empty()) {
       throw fluid::UserError(usage);
     }
     body(options);

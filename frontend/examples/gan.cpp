@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
                             .epochs = options.epochs_or(20),
                             .max_steps = options.steps,
                             .on_epoch = fl::print_epoch});
-        const std::string samples = options.own_flag_or("--samples", "");
+        const std::string samples = options.flag_or("--samples", "");
         if (samples.empty()) return;
         fl::Reader shown(one_column(options.data, "image"), {.batch = 16});
         fl::write_npy(samples, trainer.executor().eval(*shown.next())["image"]);

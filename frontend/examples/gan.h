@@ -14,11 +14,11 @@ struct GanConfig {
 /// A fully connected layer. All calls of operator() share its parameters.
 class SharedLinear {
  public:
-  SharedLinear(fluid::Program& net, const std::string& name, int64_t in, int64_t out,
-               fluid::DType dtype)
-      : weight_(
-            net.parameter(name + ".w", {in, out}, fluid::Init::normal(0, 0.05), {.dtype = dtype})),
-        bias_(net.parameter(name + ".b", {out}, fluid::Init::zeros(), {.dtype = dtype})) {}
+  SharedLinear(fluid::Program& net, const std::string& name, int64_t in_features,
+               int64_t out_features, fluid::DType dtype)
+      : weight_(net.parameter(name + ".w", {in_features, out_features},
+                              fluid::Init::normal(0, 0.05), {.dtype = dtype})),
+        bias_(net.parameter(name + ".b", {out_features}, fluid::Init::zeros(), {.dtype = dtype})) {}
   fluid::Value operator()(fluid::Value x) const { return fluid::matmul(x, weight_) + bias_; }
 
  private:

@@ -11,7 +11,7 @@ struct MobileNetConfig {
   double width = 1;      ///< width multiplier: scales all numbers of channels
   double dropout = 0.2;  ///< dropout probability before the last layer
   int64_t classes = 10;
-  size_t blocks = 11;  ///< number of inverted residual blocks; below 11, keeps the first blocks
+  size_t blocks = 11;  ///< uses only the first `blocks` of the 11 inverted residual blocks
 };
 
 /// Returns a multiple of 8 that is close to `channels`, at least 8 and at least 90 % of `channels`.

@@ -20,9 +20,9 @@ struct Sampling {
   int64_t top_k = 40;  ///< number of most likely bytes from which to sample
 };
 
-/// Draws a byte from the softmax of `logits`.
-inline uint8_t draw(std::span<const float> logits, const Sampling& sampling,
-                    std::mt19937_64& random) {
+/// Samples a byte from the softmax of the `top_k` largest logits.
+inline uint8_t sample_byte(std::span<const float> logits, const Sampling& sampling,
+                           std::mt19937_64& random) {
   std::vector<uint8_t> order(logits.size());
   std::iota(order.begin(), order.end(), uint8_t{0});
   const auto k = static_cast<size_t>(std::clamp<int64_t>(sampling.top_k, 1, std::ssize(order)));
@@ -54,14 +54,14 @@ class Decoder {
     if (length_ > 0 && position_ == length_) {
       position_ = 0;
       for (size_t i = text.size() - static_cast<size_t>(length_ / 2); i + 1 < text.size(); ++i) {
-        read(text[i]);
+        predict(text[i]);
       }
     }
-    return read(text.back());
+    return predict(text.back());
   }
 
  private:
-  std::span<const float> read(char c) {
+  std::span<const float> predict(char c) {
     fl::Tensor byte(fl::u8, {1, 1}), position(fl::i64, {});
     byte.as<uint8_t>()[0] = static_cast<uint8_t>(c);
     position.as<int64_t>()[0] = position_++;
@@ -83,7 +83,7 @@ inline void generate(Decoder& decoder, std::string& text, int64_t count, const S
   std::mt19937_64 random(seed);
   for (size_t i = 1; i < text.size(); ++i) decoder.next(text.substr(0, i));
   for (int64_t i = 0; i < count; ++i) {
-    text += static_cast<char>(draw(decoder.next(text), sampling, random));
+    text += static_cast<char>(sample_byte(decoder.next(text), sampling, random));
   }
 }
 
@@ -108,14 +108,14 @@ inline int run(int argc, char** argv, const std::string& name, int64_t length,
         fl::Program net(name);
         record(net);
         if (!options.save.empty()) net.save(options.save);
-        std::string text = options.own_flag_or("--prompt", "");
+        std::string text = options.flag_or("--prompt", "");
         const Sampling sampling{
-            .temperature = parse_positive<double>("--temperature",
-                                                  options.own_flag_or("--temperature", "0.8")),
-            .top_k = parse_positive("--top-k", options.own_flag_or("--top-k", "40"))};
-        const int64_t bytes = parse_positive("--bytes", options.own_flag_or("--bytes", "200"));
-        const int64_t seed = parse_positive("--seed", options.own_flag_or("--seed", "1"));
-        std::string parameters = options.own_flag_or("--load", "");
+            .temperature =
+                parse_positive<double>("--temperature", options.flag_or("--temperature", "0.8")),
+            .top_k = parse_positive("--top-k", options.flag_or("--top-k", "40"))};
+        const int64_t bytes = parse_positive("--bytes", options.flag_or("--bytes", "200"));
+        const int64_t seed = parse_positive("--seed", options.flag_or("--seed", "1"));
+        std::string parameters = options.flag_or("--load", "");
         if (!options.data.empty()) {
           fl::Trainer trainer(net, fl::cpu());
           if (!parameters.empty()) trainer.load(parameters);

@@ -59,7 +59,7 @@ bool CsvParser::next() {
   for (;;) {
     const size_t begin = at_;
     const int64_t line = line_;
-    // A record that ends within the last two characters may continue in the next part.
+    // If fewer than two characters follow a record, the record may continue in the next part.
     const auto must_reparse = [&] { return at_ + 2 > text_.size() && read_more(begin, line); };
     try {
       const bool is_record = parse_record();

@@ -55,7 +55,8 @@ class GzStream {
     gzbuffer(file_.get(), kBuffer);
   }
 
-  /// Reads at most to.size() bytes, which must be less than 2^31. Returns their number; 0: the end.
+  /// Reads at most to.size() bytes; to.size() must be less than 2^31. Returns the number of bytes
+  /// read; 0 at the end of the file.
   size_t read(std::span<std::byte> to) {
     const int n = gzread(file_.get(), to.data(), static_cast<unsigned>(to.size()));
     int code = Z_OK;

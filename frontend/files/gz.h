@@ -20,8 +20,8 @@ bool is_gzipped(const std::string& path);
 /// more than `limit` bytes.
 std::string read_gz_or_plain(const std::string& path, int64_t limit = kMaxDataBytes);
 
-/// Returns the contents of the file `path`, decompressed if it is a gzip file. Reads a regular file
-/// that is not compressed on demand. Copies other contents: to memory if they have at most
+/// Returns the contents of the file `path`, decompressed if it is a gzip file. An uncompressed
+/// regular file is read on demand. Other contents are copied to memory if they have at most
 /// `memory_limit` bytes, else to a temporary file. Throws UserError like read_gz_or_plain(), but
 /// has no size limit.
 std::shared_ptr<const ByteSource> open_gz_or_plain(const std::string& path, int64_t memory_limit);

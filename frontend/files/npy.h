@@ -18,7 +18,7 @@ struct NpyHeader {
   int64_t data_bytes() const;  ///< size in bytes of the elements
 };
 /// Parses the header of a NumPy array file of `size` bytes. `start` holds the first bytes of the
-/// file with the whole header; kMaxNpyHeader bytes suffice for the headers that NumPy writes.
+/// file and must contain the whole header; kMaxNpyHeader bytes suffice for files that NumPy wrote.
 /// Throws UserError for an invalid header, or if header and elements do not add up to `size` bytes.
 NpyHeader parse_npy_header(std::string_view start, int64_t size, const std::string& source_name);
 /// Parses the header of a NumPy array file like the overload above, but does not check its size.

@@ -27,10 +27,10 @@ namespace {
 constexpr int kGraceMilliseconds = 1000;  ///< delay between SIGTERM and SIGKILL
 constexpr auto kPollInterval = std::chrono::milliseconds(2);
 /// The shell reads a line from this descriptor before it starts the command.
-constexpr int kGoFd = 3;
+constexpr int kStartSignalFd = 3;
 
-/// Waits for a line from kGoFd, then runs the command $1. If this process exits before it writes
-/// the line, the script runs nothing.
+/// Waits for a line from kStartSignalFd, then runs the command $1. If the parent process exits
+/// before it writes the line, the command does not run.
 constexpr const char* kCommandScript = R"(read -r go <&3 && exec 3<&- && exec /bin/sh -c "$1")";
 
 /// Reads the ID of a process group from stdin, and kills the group when stdin reaches end of file.
@@ -60,11 +60,11 @@ struct PipeEnds {
 };
 
 /// Arguments of spawn_shell(). File descriptors `in` and `out` become stdin and stdout (-1:
-/// /dev/null), and `go` becomes kGoFd (-1: none).
+/// /dev/null). File descriptor `start_signal` becomes kStartSignalFd (-1: none).
 struct Shell {
   std::vector<std::string> arguments;    ///< arguments after "sh -c"
   std::vector<std::string> environment;  ///< entries NAME=value
-  int in = -1, out = -1, go = -1;
+  int in = -1, out = -1, start_signal = -1;
   bool quiet = false;  ///< whether stderr is /dev/null
 };
 
@@ -92,7 +92,7 @@ pid_t spawn_shell(Shell shell) {
   set_stream(STDIN_FILENO, shell.in, O_RDONLY);
   set_stream(STDOUT_FILENO, shell.out, O_WRONLY);
   if (shell.quiet) set_stream(STDERR_FILENO, -1, O_WRONLY);
-  if (shell.go >= 0) set_stream(kGoFd, shell.go, 0);
+  if (shell.start_signal >= 0) set_stream(kStartSignalFd, shell.start_signal, 0);
   std::string sh = "sh", option = "-c";
   std::vector<char*> arguments = {sh.data(), option.data()};
   for (std::string& argument : shell.arguments) arguments.push_back(argument.data());
@@ -163,7 +163,7 @@ void kill_and_reap(pid_t pid) {
 
 ProcessPipe::ProcessPipe(const std::string& command, Options options)
     : command_(command), options_(std::move(options)) {
-  PipeEnds output, go, lifeline;
+  PipeEnds output, start_signal, lifeline;
   const std::vector<std::string> environment = environment_with(options_.environment);
   watcher_ = spawn_shell({.arguments = {kWatcherScript},
                           .environment = environment,
@@ -173,9 +173,9 @@ ProcessPipe::ProcessPipe(const std::string& command, Options options)
     pid_ = spawn_shell({.arguments = {kCommandScript, "sh", command},
                         .environment = environment,
                         .out = output.write_end(),
-                        .go = go.read_end()});
+                        .start_signal = start_signal.read_end()});
     write_line(lifeline.write_end(), std::to_string(pid_));
-    write_line(go.write_end(), "go");
+    write_line(start_signal.write_end(), "go");
   } catch (...) {
     kill_and_reap(watcher_);
     if (pid_ > 0) kill_and_reap(pid_);
@@ -187,14 +187,14 @@ ProcessPipe::ProcessPipe(const std::string& command, Options options)
 }
 
 ProcessPipe::~ProcessPipe() {
-  end_group();
+  terminate_group();
   kill_and_reap(watcher_);
   close(lifeline_);
 }
 
-/// Ends all processes of the group. Linux does not reuse `pid_` until the shell is reaped and the
-/// group is empty.
-void ProcessPipe::end_group() {
+/// Terminates all processes of the group and reaps the shell. Linux does not reuse the ID `pid_`
+/// until the shell is reaped and the group is empty.
+void ProcessPipe::terminate_group() {
   kill(-pid_, SIGTERM);
   close(fd_);  // after SIGTERM, so that the command dies before it can report a broken pipe
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kGraceMilliseconds);

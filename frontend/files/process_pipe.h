@@ -11,13 +11,14 @@
 namespace fluid {
 
 /// Runs a shell command and reads its output. The command runs in a process group of its own, with
-/// /dev/null as stdin and this process's stderr. The destructor ends the group by SIGTERM, and by
-/// SIGKILL if a process of the group still runs a second later. If this process dies before the
+/// /dev/null as stdin and this process's stderr. The destructor sends SIGTERM to the group,
+/// and SIGKILL if a process of the group still runs a second later. If this process dies before the
 /// destructor runs, for example by SIGKILL, a watcher shell kills the group.
 class ProcessPipe {
  public:
   struct Options {
-    int timeout_seconds = 60;  ///< timeout of wait(), and of read() without output
+    /// Timeout of wait(). Also limits how long read() waits for more output.
+    int timeout_seconds = 60;
     /// Variables to add to this process's environment.
     std::vector<std::pair<std::string, std::string>> environment = {};
     /// File descriptor for cancellation: once it is readable, read() and wait() throw UserError. It
@@ -43,7 +44,7 @@ class ProcessPipe {
     int code = 0, status = 0;
   };
 
-  void end_group();
+  void terminate_group();
   [[noreturn]] void fail(const std::string& why) const;
   /// Waits up to `timeout_ms` ms for the shell to exit. Returns whether it has exited.
   bool wait_for_exit(int timeout_ms);
@@ -51,8 +52,8 @@ class ProcessPipe {
 
   std::string command_;
   Options options_;
-  pid_t pid_ = -1;      ///< the shell and its process group; reaped by end_group()
-  pid_t watcher_ = -1;  ///< the watcher shell; kills the group when `lifeline_` is closed
+  pid_t pid_ = -1;      ///< the shell, whose process group has the same ID
+  pid_t watcher_ = -1;  ///< a shell that kills the group when `lifeline_` is closed
   int fd_ = -1, lifeline_ = -1;
   bool exited_ = false;
   Exit exit_;

@@ -11,7 +11,7 @@
 
 namespace fluid {
 
-/// Size in bytes above which data is read from disk instead of from memory, by default.
+/// Default size in bytes above which data is read from disk instead of from memory.
 inline constexpr int64_t kMaxLoadedBytes = int64_t{64} << 20;
 
 /// An unnamed file in the directory $TMPDIR, by default /tmp. It is unlinked right after it is
@@ -24,7 +24,7 @@ class TemporaryFile {
   TemporaryFile(TemporaryFile&& other) noexcept;
 
   void append(std::span<const std::byte> bytes);
-  const std::string& path() const { return path_; }  ///< the former name, for messages
+  const std::string& path() const { return path_; }  ///< path before unlink(), for messages
   /// Returns the contents. append() must not be called afterwards.
   std::shared_ptr<const ByteSource> release();
 

@@ -15,7 +15,8 @@ constexpr uint32_t kEndOfDirectory = 0x06054b50, kEndOfDirectory64 = 0x06064b50;
 constexpr uint32_t kDirectoryEntry = 0x02014b50, kLocalHeader = 0x04034b50;
 constexpr int64_t kEndBytes = 22, kLocator64Bytes = 20, kEnd64Bytes = 56, kEntryBytes = 46;
 constexpr int64_t kLocalBytes = 30, kMaxComment = 65535;
-constexpr uint64_t kZip64Placeholder = 0xffffffff;  ///< the value is in the ZIP64 extra field
+/// Value of a 32-bit field whose actual value is in the ZIP64 extra field.
+constexpr uint64_t kZip64Placeholder = 0xffffffff;
 constexpr uint16_t kZip64Field = 1;
 
 constexpr int64_t kPartBytes = int64_t{256} << 10;
@@ -140,7 +141,7 @@ int64_t zip_data_offset(const ByteSource& archive, const ZipMember& member,
 
 void inflate_zip_member(const ByteSource& archive, const ZipMember& member,
                         const std::string& archive_name,
-                        const std::function<void(std::span<const std::byte>)>& use) {
+                        const std::function<void(std::span<const std::byte>)>& callback) {
   const int64_t begin = zip_data_offset(archive, member, archive_name);
   z_stream stream = {};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
@@ -164,7 +165,7 @@ void inflate_zip_member(const ByteSource& archive, const ZipMember& member,
     const std::span part = std::span(out).first(out.size() - stream.avail_out);
     crc = crc32_z(crc, reinterpret_cast<const Bytef*>(part.data()), part.size());
     inflated += std::ssize(part);
-    if (!part.empty()) use(part);
+    if (!part.empty()) callback(part);
   }
   const bool intact = status == Z_STREAM_END && inflated == member.size && crc == member.crc;
   if (!intact) fail_damaged(archive_name);

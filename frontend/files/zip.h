@@ -29,10 +29,10 @@ std::vector<ZipMember> read_zip_directory(const ByteSource& archive,
 /// Returns the byte offset in the archive of a member's data, which may be compressed.
 int64_t zip_data_offset(const ByteSource& archive, const ZipMember& member,
                         const std::string& archive_name);
-/// Decompresses a deflated member. Calls `use` for consecutive parts of its contents. Throws
+/// Decompresses a deflated member. Calls `callback` for consecutive parts of its contents. Throws
 /// UserError for damaged data. A wrong CRC-32 is detected only after the last part.
 void inflate_zip_member(const ByteSource& archive, const ZipMember& member,
                         const std::string& archive_name,
-                        const std::function<void(std::span<const std::byte>)>& use);
+                        const std::function<void(std::span<const std::byte>)>& callback);
 
 }  // namespace fluid

@@ -28,7 +28,7 @@ Value merge_heads(Value x) {
 /// Returns a && b, or b if a is null.
 Value and_also(Value a, Value b) { return a ? logical_and(a, b) : b; }
 
-/// Computes which keys each query may attend to.
+/// Computes the causal, sliding-window and key padding mask.
 class Visibility {
  public:
   Visibility(const Context& c, Value q, Value k)
@@ -42,24 +42,24 @@ class Visibility {
                   right = c_.int_attr("right_window_size", -1);
     Value mask;
     if (c_.bool_attr("is_causal", false) || left >= 0 || right >= 0) {
-      const Value distance = position() - numbers(s_);  // query position - key position
+      const Value distance = position() - indices(s_);  // query position - key position
       if (c_.bool_attr("is_causal", false)) mask = not_below(distance, 0);
       if (left >= 0) mask = and_also(mask, not_below(neg(distance), -left));
       if (right >= 0) mask = and_also(mask, not_below(distance, -right));
     }
     if (!c_.has_input(kLengths)) return mask;
-    return and_also(mask, less(numbers(s_), lengths()));
+    return and_also(mask, less(indices(s_), lengths()));
   }
 
  private:
-  Value numbers(int64_t n) const { return arange(c_.graph(), {.type = Type{i64, {n}, {}}}); }
-  /// Number of keys of each sequence without padding (nonpad_kv_seqlen), as [B, 1, 1, 1].
+  Value indices(int64_t n) const { return arange(c_.graph(), {.type = Type{i64, {n}, {}}}); }
+  /// Number of keys of each sequence, excluding padding (nonpad_kv_seqlen), as [B, 1, 1, 1].
   Value lengths() const {
     const Value n = cast(c_.input(kLengths), i64);
     return reshape(n, {n.shape()[0], 1, 1, 1});
   }
   Value position() const {
-    const Value i = reshape(numbers(t_), {t_, 1});
+    const Value i = reshape(indices(t_), {t_, 1});
     if (c_.has_input(kPastKey)) return i + static_cast<double>(extent(c_, c_.input(kPastKey), 2));
     return c_.has_input(kLengths) ? i + (lengths() - static_cast<double>(t_)) : i;
   }
@@ -106,10 +106,10 @@ Operands with_scores(const Context& c, const Attention& a) {
   const int64_t heads = extent(c, a.q, 1), groups = extent(c, a.k, 1);
   const auto repeat = [&](Value x) {  // repeats each key/value head for its group of query heads
     if (heads == groups) return x;
-    const Shape& n = x.shape();
+    const Shape& shape = x.shape();
     const Value each = unsqueeze(x, {.axes = 2});
-    return reshape(broadcast_to(each, {n[0], groups, heads / groups, n[2], n[3]}),
-                   {n[0], heads, n[2], n[3]});
+    return reshape(broadcast_to(each, {shape[0], groups, heads / groups, shape[2], shape[3]}),
+                   {shape[0], heads, shape[2], shape[3]});
   };
   Values scores = {matmul(a.q, repeat(a.k), {.transpose_b = true}) * a.scale};
   scores.push_back(a.softcap > 0 ? tanh(scores[0] / a.softcap) * a.softcap : scores[0]);

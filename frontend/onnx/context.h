@@ -51,7 +51,7 @@ class Context {
   std::vector<double> floats_attr(const char* name) const;
   std::vector<std::string> strings_attr(const char* name) const;
   const Tensor* tensor_attr(const char* name) const;    ///< null if the node lacks the attribute
-  Value tensor_value(const std::string& tensor) const;  ///< value of the model's tensor `tensor`
+  Value tensor_value(const std::string& tensor) const;  ///< value of a model tensor by name
 
   /// Throws Unsupported with the operator and `reason`.
   [[noreturn]] void fail_unsupported(const std::string& reason) const;

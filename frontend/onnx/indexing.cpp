@@ -49,7 +49,8 @@ Operands scattered_nd(const Context& c) {
                      {.reduce = c.string_attr("reduction", "none")})};
 }
 
-/// OneHot: values[1] at the index, values[0] elsewhere. An index out of range sets no element.
+/// OneHot: values[1] at the index, values[0] elsewhere. For an index out of range, all elements are
+/// values[0].
 Operands one_hot_of(const Context& c) {
   const auto depth = static_cast<int64_t>(c.constant(1).item());
   const Value label = normalize_indices(cast(c.input(0), i64), depth);

@@ -12,9 +12,9 @@ Operands product(const Context& c) {
   const bool row = a.shape().rank() == 1, column = b.shape().rank() == 1;
   if (row) a = unsqueeze(a, {.axes = 0});
   if (column) b = unsqueeze(b, {.axes = 1});
-  Value y = is_float(a.dtype())
-                ? matmul(a, b)
-                : cast(matmul(cast(a, f64), cast(b, f64)), a.dtype());  // exact below 2^53
+  // f64 products of integers are exact if all sums are below 2^53 in magnitude.
+  Value y =
+      is_float(a.dtype()) ? matmul(a, b) : cast(matmul(cast(a, f64), cast(b, f64)), a.dtype());
   if (column) y = squeeze(y, {.axes = -1});
   if (row) y = squeeze(y, {.axes = column ? -1 : -2});
   return {y};

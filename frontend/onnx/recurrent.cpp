@@ -220,15 +220,15 @@ Cell cell_of(const Context& c, const Kind& kind, int64_t direction,
 Operands recurrent(const Context& c) {
   const Kind& kind = kKinds.at(c.op());
   const bool batch_first = c.int_attr("layout", 0) == 1;
-  const std::string way = c.string_attr("direction", "forward");
-  const int64_t directions = way == "bidirectional" ? 2 : 1;
+  const std::string direction = c.string_attr("direction", "forward");
+  const int64_t directions = direction == "bidirectional" ? 2 : 1;
   const Value x = batch_first ? transpose(c.input(kX), {.perm = {1, 0, 2}}) : c.input(kX);
   const std::vector<Activation> all =
       activations(c, static_cast<size_t>(directions), kind.activations);
   Values y;
   std::vector<Values> states(kind.states);
   for (int64_t d = 0; d < directions; ++d) {
-    const bool reverse = way == "reverse" || d == 1;
+    const bool reverse = direction == "reverse" || d == 1;
     const ScanResult result = run(cell_of(c, kind, d, all), kind, x, d, reverse);
     y.push_back(result.collected[0]);
     for (size_t i = 0; i < kind.states; ++i) states[i].push_back(result.carries[i]);

@@ -98,7 +98,7 @@ Operands reduced(const Context& c, Reduce reduce) {
   Reduction r{c.ints_attr("axes"), c.bool_attr("keepdims", true)};
   if (c.has_input(1)) r.axes = Ints(c.constant_integers(1));
   if (r.axes.empty() && c.bool_attr("noop_with_empty_axes", false)) {
-    // Without axes, ONNX reduces each element on its own. Reduces over an added axis of extent 1.
+    // Reduces each element separately, over an added axis of extent 1, as ONNX specifies.
     const Shape shape = x.shape();
     return {reduce(unsqueeze(x, {.axes = shape.rank()}), {shape.rank(), false})};
   }

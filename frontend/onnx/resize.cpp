@@ -116,7 +116,7 @@ double coordinate(const Context& c, const Axis& a, const std::string& mode, int6
          (out == 1 ? extent * (in - 1) / 2 : x * extent * (in - 1) / (out - 1));
 }
 
-/// The last element before a coordinate, and its distance to the coordinate, in (0, 1].
+/// The last element strictly before a coordinate, and its distance to the coordinate, in (0, 1].
 struct Neighbour {
   int64_t index;
   double ratio;
@@ -145,13 +145,13 @@ double cubic(double x, double a) {
 
 double linear(double x) { return std::max(1 - std::abs(x), 0.0); }
 
-/// Returns the interpolation weights of all input elements for the output element at coordinate
-/// `at`. Indices outside the input are clamped to its ends, or ignored with exclude_outside. With
-/// antialias, downscaling widens the filter.
-std::vector<double> coefficients(const Axis& a, const Options& options, double at) {
+/// Returns the weight of each input element in an output element whose input coordinate is
+/// `coordinate`. Indices outside the input are clamped to its ends, or ignored with
+/// exclude_outside. With antialias, downscaling widens the filter.
+std::vector<double> coefficients(const Axis& a, const Options& options, double coordinate) {
   const double scale = options.antialias ? std::min(a.scale, 1.0) : 1.0;
   const bool is_cubic = options.mode == "cubic";
-  const auto [index, ratio] = neighbour_before(at);
+  const auto [index, ratio] = neighbour_before(coordinate);
   const auto first = static_cast<int64_t>(std::floor((is_cubic ? -2 : -1) / scale)) + 1;
   std::vector<double> all(static_cast<size_t>(a.in), 0);
   double sum = 0;
@@ -182,11 +182,12 @@ Value interpolated(const Context& c, Value x, const Axis& a, const Options& opti
     const auto row = coefficients(a, options, coordinate(c, a, options.coordinates, i));
     std::ranges::copy(row, matrix.as<double>().begin() + i * a.in);
   }
-  const Value by = c.record_constant(matrix.cast(x.dtype()));
+  const Value weights = c.record_constant(matrix.cast(x.dtype()));
   if (x.shape().rank() == 1) {
-    return squeeze(matmul(unsqueeze(x, {.axes = 0}), by, {.transpose_b = true}), {.axes = 0});
+    return squeeze(matmul(unsqueeze(x, {.axes = 0}), weights, {.transpose_b = true}), {.axes = 0});
   }
-  return move_axis_from_end(matmul(move_axis_to_end(x, a.axis), by, {.transpose_b = true}), a.axis);
+  return move_axis_from_end(matmul(move_axis_to_end(x, a.axis), weights, {.transpose_b = true}),
+                            a.axis);
 }
 
 /// Replaces output elements whose coordinates are outside the input by extrapolation_value.

@@ -72,7 +72,7 @@ Operands momentum(const Context& c) {
   });
 }
 
-/// Gradient: differentiates value `y` with respect to the inputs `xs`. The other inputs are
+/// Gradient: differentiates value `y` with respect to the inputs `xs`. Treats the other inputs as
 /// constants.
 Operands gradients_of(const Context& c) {
   Values xs;

@@ -58,9 +58,10 @@ Operands convolved(const Context& c) {
   return with_bias(c, record(c.graph(), spatial_op(c, "conv", x), {x, filter}, attrs, c.loc())[0]);
 }
 
-/// Sets the padding of a transposed convolution whose output extent y is given by auto_pad or
-/// output_shape: total padding = stride (x - 1) + dilation (k - 1) + 1 - y. The larger half is at
-/// the start, or at the end for SAME_UPPER. Negative padding becomes output_padding.
+/// Sets the padding of a transposed convolution if auto_pad or output_shape gives the output
+/// extent. For input, kernel and output extents n, k and y,
+/// total padding = stride (n - 1) + dilation (k - 1) + 1 - y. The larger half is at the start, or
+/// at the end for SAME_UPPER. Negative padding becomes output_padding.
 void pad_transposed(const Context& c, Value x, const List& kernel, Attrs& attrs) {
   const std::string automatic = c.string_attr("auto_pad", "NOTSET");
   const List shape = c.ints_attr("output_shape");
@@ -102,9 +103,9 @@ Attrs pool_attrs(const Context& c, Value x) {
   return attrs;
 }
 
-/// Returns the argmax indices of max pooling into the whole flattened input. `position`: the argmax
-/// indices within the windows. The spatial dimensions are row-major, or column-major with
-/// storage_order 1.
+/// Returns the argmax indices of max pooling as indices into the flattened input. `position`: the
+/// argmax indices within the windows. The spatial dimensions are flattened in row-major order, or
+/// in column-major order with storage_order 1.
 Value indices_of(const Context& c, Value x, Value position, const Attrs& attrs) {
   const List in = extents(c, x), out = extents(c, position);
   const size_t dims = in.size() - 2;
@@ -115,7 +116,7 @@ Value indices_of(const Context& c, Value x, Value position, const Attrs& attrs) 
   };
   const List kernel = spread("kernel"), stride = spread("stride"), dilation = spread("dilation"),
              padding = spread("padding");
-  List step(dims, 1);  // stride of each spatial dimension, in elements
+  List step(dims, 1);  // distance between neighbours along each spatial dimension, in elements
   const bool column_major = c.bool_attr("storage_order", false);
   int64_t area = 1;
   for (size_t i = 0; i < dims; ++i) {
@@ -123,11 +124,11 @@ Value indices_of(const Context& c, Value x, Value position, const Attrs& attrs) 
     step[d] = area;
     area *= in[d + 2];
   }
-  const auto along = [&](int64_t n, int64_t first, int64_t by, const Shape& shape) {
-    const Type type{f64, {n}, {}};
+  const auto along = [&](int64_t count, int64_t first, int64_t increment, const Shape& shape) {
+    const Type type{f64, {count}, {}};
     return reshape(arange(c.graph(), {.type = type,
                                       .start = static_cast<double>(first),
-                                      .step = static_cast<double>(by)}),
+                                      .step = static_cast<double>(increment)}),
                    shape);
   };
   Shape images(in.size(), Dim(1));

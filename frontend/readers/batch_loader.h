@@ -41,13 +41,13 @@ std::unique_ptr<BatchLoader> make_batch_loader(SampleStreamPtr stream, ReaderOpt
 void check_reader_options(const ReaderOptions& options);
 /// Throws UserError for a negative position.
 void check_position(const ReaderPosition& position);
-/// Throws UserError: `samples` samples are too few for one full batch on each rank.
+/// Throws UserError because `samples` samples are too few for one full batch on each rank.
 [[noreturn]] void fail_no_full_batch(const ReaderOptions& options, int64_t samples);
 /// Returns this rank's shard of a global batch of `global_batch_size` samples. Each column is a
 /// view of a buffer, starting at row `from`.
 Batch batch_view(const SampleData& data, std::vector<Tensor>& buffers, int64_t global_batch_size,
                  int64_t from, const ReaderOptions& options);
-/// Returns a dataset with the columns `buffers`, which are named as in `data`.
+/// Returns `buffers` as the columns of a dataset, with the column names of `data`.
 Dataset dataset_of(const SampleData& data, std::vector<Tensor> buffers);
 
 }  // namespace fluid

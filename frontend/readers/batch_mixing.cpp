@@ -150,7 +150,7 @@ class MixedSource : public ForwardedSource, public BatchTransform {
 
   double alpha_;
   bool pastes_;
-  size_t image_, label_;  // indices in columns_
+  size_t image_, label_;  // indices of the image and label columns in columns_
   std::vector<Column> columns_;
   int64_t classes_ = 0;
 };

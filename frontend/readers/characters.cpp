@@ -19,9 +19,9 @@
 namespace fluid {
 namespace {
 
-/// Calls `use`(code point, its bytes, index of its first byte) for each character of a part.
-template <class Use>
-void for_each_character(const DocumentPart& part, Use use) {
+/// Calls `callback`(code point, its bytes, byte offset in the document) for each character.
+template <class Callback>
+void for_each_character(const DocumentPart& part, Callback callback) {
   char32_t code_point = 0;
   for (size_t at = 0; at < part.text.size();) {
     const size_t begin = at;
@@ -29,7 +29,7 @@ void for_each_character(const DocumentPart& part, Use use) {
     if (!next_code_point(part.text, at, code_point)) {
       throw UserError(part.name + ": byte " + std::to_string(byte) + " is not UTF-8");
     }
-    use(code_point, part.text.substr(begin, at - begin), byte);
+    callback(code_point, part.text.substr(begin, at - begin), byte);
   }
 }
 
@@ -90,16 +90,16 @@ class CharacterReader {
   }
 
  private:
-  /// Calls `use` for each part of the text. Passes the end character after each document as a
+  /// Calls `callback` for each part of the text. Passes the end character after each document as a
   /// separate part.
-  template <class Use>
-  void for_each_part(Use use) const {
-    for_each_document_part(args_.path(), args_.get_string("key", ""),
-                           [&](const DocumentPart& part) {
-                             use(part);
-                             if (end_.empty() || !part.is_last) return;
-                             use({.text = end_, .name = part.name, .first_byte = part.first_byte});
-                           });
+  template <class Callback>
+  void for_each_part(Callback callback) const {
+    for_each_document_part(
+        args_.path(), args_.get_string("key", ""), [&](const DocumentPart& part) {
+          callback(part);
+          if (end_.empty() || !part.is_last) return;
+          callback({.text = end_, .name = part.name, .first_byte = part.first_byte});
+        });
   }
 
   std::vector<std::string> learned_vocabulary() const {

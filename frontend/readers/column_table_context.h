@@ -26,7 +26,7 @@ class ColumnTableContext {
   ColumnTableContext(const ColumnTableContext&) = delete;
 
   const ColumnTable* given() const { return given_.get(); }  ///< null: the table must be learned
-  /// The options of the SPEC. The given table provides options that the SPEC lacks.
+  /// The options of the SPEC, and those options of the given table that the SPEC does not set.
   const DataArgs& args() const { return args_; }
   const RowSplit& split() const { return split_; }
   /// Whether the value of option `name` comes from the given table.
@@ -35,13 +35,13 @@ class ColumnTableContext {
   /// Returns the initial table: a copy of the given table, or an empty one. Sets its kind, clears
   /// its feeds, and copies the options named in `options` from args().
   ColumnTable initial_table(const std::vector<std::string>& options) const;
-  /// Returns `table` as a shared pointer. Also writes it to the FILE of option table=FILE, if it
-  /// was learned from data that is opened for training.
+  /// Returns `table` as a shared pointer. If the table was learned from training data, also writes
+  /// it to the FILE of option table=FILE.
   ColumnTablePtr finish_table(ColumnTable table) const;
 
   /// Returns the category id of each of `values`. `table` holds the categories of `column`. With
-  /// the option unknown=1, a value without a category gets the next id. Otherwise throws UserError.
-  /// Its message begins with `subject`(i), which describes the location of values[i].
+  /// the option unknown=1, a value without a category gets the next id. Otherwise throws UserError,
+  /// whose message begins with `subject`(i), the location of values[i].
   std::vector<int64_t> ids_of(const std::vector<std::string>& values, const std::string& column,
                               const ColumnTable& table,
                               const std::function<std::string(size_t)>& subject) const;
@@ -53,7 +53,7 @@ class ColumnTableContext {
  private:
   std::string kind_;
   ColumnTablePtr given_;
-  DataArgs spec_, args_;  ///< spec_: options of the SPEC; args_: also of the table
+  DataArgs spec_, args_;  ///< spec_: options of the SPEC. args_: see args().
   RowSplit split_;
 };
 

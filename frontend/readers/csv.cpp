@@ -67,11 +67,11 @@ bool is_utf8(std::shared_ptr<const ByteSource> file) {
   while (parts.read_more(text)) {
     char bits = 0;
     for (const char c : text) bits |= c;
-    size_t at = bits >= 0 ? text.size() : 0;  // skips the decoding of ASCII
+    size_t at = bits >= 0 ? text.size() : 0;  // ASCII needs no decoding
     char32_t code_point = 0;
     while (at < text.size() && next_code_point(text, at, code_point)) continue;
     if (text.size() - at >= kMaxUtf8Bytes) return false;
-    text.erase(0, at);  // keeps an incomplete code point for the next part
+    text.erase(0, at);  // an incomplete code point may continue in the next part
   }
   return text.empty();
 }
@@ -276,7 +276,7 @@ class TableReader {
     }
   }
 
-  /// Returns a predicate for training rows. It must be called for each row, in order.
+  /// Returns a predicate for training rows. The predicate must be called for each row, in order.
   std::function<bool(const std::byte*)> training_rows() const {
     if (!columns_.split) {
       return [splits = context_.split().splits(data_.samples),
@@ -292,14 +292,14 @@ class TableReader {
     };
   }
 
-  /// Calls `use`(i, value) for each feature i of x in each training row. Skips missing values.
-  void for_each_training_feature(const std::function<void(size_t, double)>& use) const {
+  /// Calls `callback`(i, value) for each feature i of x in each training row. Skips missing values.
+  void for_each_training_feature(const std::function<void(size_t, double)>& callback) const {
     const std::function<bool(const std::byte*)> trains = training_rows();
     data_.for_each_row([&](const std::byte* row) {
       if (!trains(row)) return;
       for (size_t i = 0; i < columns_.x.size(); ++i) {
         const float value = value_at<float>(row + kXOffset + i * sizeof value);
-        if (!std::isnan(value)) use(i, value);
+        if (!std::isnan(value)) callback(i, value);
       }
     });
   }
@@ -366,12 +366,12 @@ class TableReader {
     }
     if (!columns_.split) return;
     const std::string& name = names_[*columns_.split];
-    ColumnTable values;  // separate from `table`: other data may have other values
+    ColumnTable values;  // not part of `table`: other files may have other values
     values.classes[name] = categories_of(split_values_.texts());
     add_texts(name, name, split_values_, values);
   }
 
-  /// Adds a column whose values in a row start at offset_ and have `value_bytes` bytes each.
+  /// Adds a column. Its values start at byte offset_ of a row and have `value_bytes` bytes each.
   void add_column(Column type, int64_t value_bytes, Conversion convert) {
     const int64_t bytes = type.numel() * value_bytes;
     data_.columns.push_back(

@@ -14,7 +14,7 @@ namespace fluid {
 struct CsvColumns {
   std::vector<size_t> x, labels, categories;
   std::optional<size_t> split;  ///< column that assigns rows to splits (option split=COLUMN)
-  /// Whether the only label is categorical. `categories` does not contain this label.
+  /// Whether there is exactly one label and it is categorical. It is not in `categories`.
   bool has_categorical_label = false;
 
   /// Indices of the columns that hold text: `categories`, then the label if it is categorical.
@@ -29,7 +29,7 @@ struct CsvColumns {
 CsvColumns choose_csv_columns(const std::vector<std::string>& names, const DataArgs& args,
                               const RowSplit& split, const ColumnTable* table);
 
-/// Returns the names of the chosen columns, in the form of ColumnTable::columns.
+/// Returns option -> names of the chosen columns, as in ColumnTable::columns.
 std::map<std::string, std::vector<std::string>> names_of(const CsvColumns& columns,
                                                          const std::vector<std::string>& names);
 

@@ -14,7 +14,7 @@ namespace fluid {
 
 /// Treatment of a record that cannot be read, for example a damaged image.
 enum class BadRecords {
-  stop,  ///< throws the UserError
+  stop,  ///< throws the UserError of the record
   skip,  ///< replaces the record by the next sample: for training
   drop,  ///< drops the record from its batch: for evaluation and prediction
 };
@@ -38,8 +38,9 @@ struct Dataset {
   std::vector<std::pair<std::string, Tensor>> columns;
   std::string source = {};         ///< file or data SPEC of the samples
   std::vector<int64_t> rows = {};  ///< index of each sample in `source`; empty: 0, 1, 2...
-  int64_t first_line = 0;  ///< line number of row 0 if row i is on line first_line + i; else 0
-  /// Line number of each sample; empty: first_line + source_index(i).
+  int64_t first_line = 0;  ///< line of row 0 in `source` if rows are on consecutive lines; else 0
+  /// Line number of each sample. If empty and first_line > 0, sample i is on line
+  /// first_line + source_index(i).
   std::vector<int64_t> lines = {};
   /// Column -> class names for its integer labels.
   std::map<std::string, std::vector<std::string>> classes = {};

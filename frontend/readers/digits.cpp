@@ -133,13 +133,13 @@ double approximate_normal(SplitMix64& random) {
   return (sum / 65536 - 2) * std::numbers::sqrt3;
 }
 
-void draw(int digit, SplitMix64& random, std::span<uint8_t> out) {
+void draw_digit(int digit, SplitMix64& random, std::span<uint8_t> out) {
   std::vector<Segment> segments = random_segments(digit, random);
   const double centre = (kDigitSide - 1) / 2.0;
   const double size = random.uniform(14, 20);
-  const Point at = {centre + random.uniform(-kMaxShift, kMaxShift),
-                    centre + random.uniform(-kMaxShift, kMaxShift)};
-  scale_and_centre(segments, size, at);
+  const Point position = {centre + random.uniform(-kMaxShift, kMaxShift),
+                          centre + random.uniform(-kMaxShift, kMaxShift)};
+  scale_and_centre(segments, size, position);
   const double radius = random.uniform(0.5, 1.7);
   std::array<float, kDigitPixels> image = {};
   for (const Segment& s : segments) rasterize(s, radius, image);
@@ -163,7 +163,7 @@ Dataset generate_digits(int64_t samples, uint64_t seed) {
       for (size_t i = first; i < std::min(first + kSamplesPerTask, all); ++i) {
         SplitMix64 random(seed, i);
         classes[i] = static_cast<uint8_t>(random.below(10));
-        draw(classes[i], random, pixels.subspan(i * kDigitPixels, kDigitPixels));
+        draw_digit(classes[i], random, pixels.subspan(i * kDigitPixels, kDigitPixels));
       }
     }
   };

@@ -23,9 +23,9 @@ struct FilePart {
   bool is_last = true;
 };
 
-/// Returns the last position where `text` can be cut without splitting a pre-token; 0: none. A
-/// pre-token (see PreTokens) contains no space after a character that is not white space, and no
-/// newline after a letter or digit.
+/// Returns the last position where `text` can be cut without splitting a pre-token. Returns 0 if
+/// there is none. A pre-token (see PreTokens) contains no space after a character that is not white
+/// space, and no newline after a letter or digit.
 size_t last_cut(std::string_view text) {
   for (size_t i = text.find_last_of(" \n"); i != std::string_view::npos && i > 0;
        i = text.find_last_of(" \n", i - 1)) {
@@ -36,21 +36,21 @@ size_t last_cut(std::string_view text) {
   return 0;
 }
 
-/// Calls `use` for consecutive parts of a file. Each part ends where a pre-token ends.
-template <class Use>
-void for_each_part(const ByteSource& file, int64_t part_bytes, Use use) {
+/// Calls `callback` for consecutive parts of a file. Each part ends where a pre-token ends.
+template <class Callback>
+void for_each_part(const ByteSource& file, int64_t part_bytes, Callback callback) {
   std::string text;
   int64_t first = 0, read = 0;
   do {
     const int64_t count = std::min(part_bytes, file.size() - read);
-    const size_t kept = text.size();
-    text.resize(kept + static_cast<size_t>(count));
-    file.read(read, std::as_writable_bytes(std::span(text).subspan(kept)));
+    const size_t carried = text.size();
+    text.resize(carried + static_cast<size_t>(count));
+    file.read(read, std::as_writable_bytes(std::span(text).subspan(carried)));
     read += count;
     const bool is_last = read == file.size();
     const size_t cut = is_last ? text.size() : last_cut(text);
     if (cut == 0 && !is_last) continue;
-    use(FilePart{std::string_view(text).substr(0, cut), first, is_last});
+    callback(FilePart{std::string_view(text).substr(0, cut), first, is_last});
     text.erase(0, cut);
     first += static_cast<int64_t>(cut);
   } while (read < file.size());
@@ -83,13 +83,13 @@ std::vector<std::string> text_files(const std::string& path) {
 }
 
 void for_each_document_part(const std::string& path, const std::string& json_key,
-                            const std::function<void(const DocumentPart&)>& use,
+                            const std::function<void(const DocumentPart&)>& callback,
                             int64_t part_bytes) {
   for (const std::string& file : text_files(path)) {
     const std::shared_ptr<const ByteSource> contents = open_gz_or_plain(file, kMaxLoadedBytes);
     if (json_key.empty()) {
       for_each_part(*contents, part_bytes, [&](const FilePart& part) {
-        use({part.text, file, part.first_byte, part.is_last});
+        callback({part.text, file, part.first_byte, part.is_last});
       });
       continue;
     }
@@ -98,7 +98,7 @@ void for_each_document_part(const std::string& path, const std::string& json_key
       if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       const std::string where = ir::file_and_line(file, lines.number());
       const std::string text = string_of_line(line, json_key, where);
-      use({text, where});
+      callback({text, where});
     }
   }
 }

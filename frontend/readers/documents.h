@@ -21,13 +21,13 @@ struct DocumentPart {
 /// UserError for a directory without files.
 std::vector<std::string> text_files(const std::string& path);
 
-/// Calls `use` for each part of each document of a path, in order. If `json_key` is empty, each
-/// file of text_files() is a document. Otherwise, the files contain JSON Lines, and the string with
-/// the key `json_key` in each line is a document. Parts have about `part_bytes` bytes. Reads one
-/// part at a time. Throws UserError, naming the file and the line, for a line that is not a JSON
-/// object with this string.
+/// Calls `callback` for each part of each document of a path, in order. If `json_key` is empty,
+/// each file of text_files() is a document. Otherwise, the files contain JSON Lines, and the string
+/// with the key `json_key` in each line is a document. Parts have about `part_bytes` bytes. Reads
+/// one part at a time. Throws UserError, naming the file and the line, for a line that is not a
+/// JSON object with this string.
 void for_each_document_part(const std::string& path, const std::string& json_key,
-                            const std::function<void(const DocumentPart&)>& use,
+                            const std::function<void(const DocumentPart&)>& callback,
                             int64_t part_bytes = int64_t{4} << 20);
 
 }  // namespace fluid

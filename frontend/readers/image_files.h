@@ -6,8 +6,8 @@
 
 namespace fluid {
 
-/// Returns the first image of decode(0), ..., decode(samples - 1) that can be decoded. Throws the
-/// last UserError of `decode` after a hundred damaged images.
+/// Returns the first image of decode(0), ..., decode(samples - 1) that can be decoded. Throws
+/// UserError if all images, or the first hundred images, are damaged.
 Image first_image(int64_t samples, const std::function<Image(int64_t)>& decode);
 
 /// A source of labelled image files: columns image u8[3, H, W] and label i64. H and W are those of
@@ -25,7 +25,8 @@ class ImageFiles : public SampleSource {
  protected:
   virtual int64_t label(int64_t sample) const = 0;
   virtual Image decode(int64_t sample) const = 0;
-  /// Sets the size of the column `image`. Derived classes call it at the end of their constructors.
+  /// Sets the shape of the column `image` to the shape of the first image that can be decoded.
+  /// Derived classes call set_image_type() at the end of their constructors.
   void set_image_type();
 
  private:

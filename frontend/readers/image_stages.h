@@ -33,7 +33,7 @@ struct MixOptions {
   int64_t classes = 0;  ///< number of classes; 0: the number of SampleData::classes()
 };
 
-/// Returns `source` with mixed batches, as torchvision.transforms.v2.MixUp does. An image becomes
+/// Applies mixup to the batches of `source`, like torchvision.transforms.v2.MixUp. An image becomes
 /// weight * image + (1 - weight) * the image of the previous sample of the global batch. The image
 /// column becomes f32; the class column `label` becomes f32[classes]. Throws UserError if there is
 /// no image column, if there is no integer column with classes, and if alpha is not positive.

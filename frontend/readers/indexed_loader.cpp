@@ -125,7 +125,7 @@ class IndexedLoader : public BatchLoader {
     epoch_ = seek_epoch_ = position.epoch + (is_end ? 1 : 0);
     position_in_epoch_ = is_end ? 0 : position.sample;
     seek_remainder_ = (samples_ - position_in_epoch_) % batch_;
-    // Every epoch is one batch. After a seek(), this batch holds the rest of the epoch.
+    // An epoch is a single batch. After a seek(), the batch holds the rest of the epoch.
     if (single_batch_ && position_in_epoch_ > 0) {
       add_view(slots_[0], seek_remainder_, position_in_epoch_ + shard_of(seek_remainder_).first);
     }
@@ -182,16 +182,15 @@ class IndexedLoader : public BatchLoader {
   }
 
  private:
-  /// A batch buffer and its fill state. For mixup and cutmix, an extra row 0 holds the sample that
-  /// precedes the shard in the global batch. The last sample of the global batch precedes the first
-  /// one.
+  /// A batch buffer and its fill state. With mixup or cutmix, row 0 is an extra row. It holds the
+  /// predecessor of the shard's first sample in the global batch, which is treated as cyclic.
   struct Slot {
     std::vector<Tensor> columns;
-    std::vector<int64_t> samples;    // index in the source of each row
+    std::vector<int64_t> samples;    // row -> index of its sample in source_
     std::set<int64_t> replaced;      // rows whose bad record was replaced by another sample
     std::map<int64_t, Batch> views;  // size of the global batch -> view of `columns`
-    Batch rest;                      // result of drop_replaced()
-    int64_t epoch = 0, at = 0;       // start of the global batch: epoch, position in the epoch
+    Batch rest;                      // view that drop_replaced() returns
+    int64_t epoch = 0, at = 0;       // epoch of the batch, and its first position in the epoch
     int64_t global_batch_size = 0;   // size of the global batch
     RankShard shard;                 // shard of this rank
     int64_t rows = 0;                // number of rows to read
@@ -246,8 +245,8 @@ class IndexedLoader : public BatchLoader {
     }
   }
 
-  /// Creates the view of a global batch of `global_batch_size` samples in advance, so that next()
-  /// does not allocate. `from`: first row of the view.
+  /// Creates the slot's view for global batches of `global_batch_size` samples, so that next() does
+  /// not allocate. `from`: first row of the view.
   void add_view(Slot& slot, int64_t global_batch_size, int64_t from) const {
     slot.views[global_batch_size] =
         batch_view(*source_, slot.columns, global_batch_size, from, options_);
@@ -277,8 +276,8 @@ class IndexedLoader : public BatchLoader {
     if (slot.is_filled()) ready_.notify_all();
   }
 
-  /// Returns a slot with rows that no worker has claimed. Opens the next batch if a slot is free,
-  /// and waits otherwise. Returns null when stop() was called.
+  /// Returns the slot of the newest batch if the batch has unclaimed rows. Otherwise waits for a
+  /// free slot and opens the next batch. Returns null when stop() was called.
   Slot* wait_for_rows(std::unique_lock<std::mutex>& lock) {
     for (;;) {
       if (stopping_) return nullptr;
@@ -334,7 +333,7 @@ class IndexedLoader : public BatchLoader {
     return slot.at + (in_batch < 0 ? slot.global_batch_size - 1 : in_batch);
   }
 
-  /// Reads a row of `slot`; records its error, if any, in the slot.
+  /// Reads row `row` of `slot`. Stores an error in the slot instead of throwing it.
   void read_row(Slot& slot, int64_t row, std::vector<std::byte*>& to) {
     try {
       for (size_t c = 0; c < to.size(); ++c) {
@@ -354,8 +353,8 @@ class IndexedLoader : public BatchLoader {
     }
   }
 
-  /// Removes the replaced rows from `slot` by moving the remaining rows up. Returns a view of the
-  /// remaining rows. `batch`: the view of all rows.
+  /// Moves the rows of `slot` that are not in Slot::replaced to the front. Returns a view of these
+  /// rows. `batch`: the view of all rows.
   const Batch* drop_replaced(Slot& slot, const Batch& batch) {
     int64_t kept = lead_;
     for (int64_t row = lead_; row < slot.rows; ++row) {
@@ -377,8 +376,8 @@ class IndexedLoader : public BatchLoader {
     return &slot.rest;
   }
 
-  /// Reads sample `first`. If bad records are skipped, reads the next good sample instead of a bad
-  /// one. Returns the index of the sample read.
+  /// Reads sample `first`. If its record is bad, throws with BadRecords::stop, and otherwise reads
+  /// the next good sample. Returns the index of the sample read.
   int64_t read_sample(int64_t first, const AugmentationSeed& seed, std::span<std::byte* const> to) {
     const int64_t all = source_->samples();
     for (int64_t tried = 0; tried < all; ++tried) {
@@ -388,13 +387,13 @@ class IndexedLoader : public BatchLoader {
         return sample;
       } catch (const UserError& error) {
         if (options_.bad_records == BadRecords::stop) throw;
-        note_bad_sample(sample, error.what());
+        record_bad_sample(sample, error.what());
       }
     }
     throw UserError("no sample of the data can be read: " + first_error_);
   }
 
-  void note_bad_sample(int64_t sample, const std::string& error) {
+  void record_bad_sample(int64_t sample, const std::string& error) {
     const std::scoped_lock lock(mutex_);
     if (!bad_samples_.insert(sample).second || sample != *bad_samples_.begin()) return;
     first_error_ = error;
@@ -411,7 +410,7 @@ class IndexedLoader : public BatchLoader {
   int64_t seek_remainder_ = 0;         // size of the last batch of seek_epoch_; 0: full
   int64_t epoch_ = 0;
   int64_t position_in_epoch_ = 0;            // position in epoch_ of the next batch's first sample
-  std::span<const int64_t> sample_indices_;  // samples of the last batch that next() returned
+  std::span<const int64_t> sample_indices_;  // see Reader::sample_indices()
   bool single_batch_ = false;                // whether every batch is a view of the whole dataset
 
   Slot slots_[kBatchSlots];

@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kJsonlKind = "jsonl";
 constexpr const char* kColumns = "columns";  ///< option name, and key in ColumnTable::columns
 constexpr size_t kMaxDepth = 8;              ///< maximum nesting of arrays
-constexpr double kMaxInteger = 0x1p53 - 1;   ///< a double is exact for integers up to this
+constexpr double kMaxInteger = 0x1p53 - 1;   ///< doubles represent all integers up to this
 
 /// The values of one key in all lines. A row holds the index of a text in `texts`, or numbers. The
 /// numbers are f32 if the first line has a non-integer, else f64.
@@ -41,7 +41,7 @@ struct KeyValues {
   }
 };
 
-/// A value of a line: its shape and elements.
+/// The value of one key in one line.
 struct LineValue {
   std::vector<int64_t> shape;
   std::vector<double> numbers;
@@ -82,7 +82,8 @@ class JsonLines {
     throw UserError(ir::file_and_line(args_.path(), lines_.number()) + ": " + message);
   }
 
-  /// Parses a line. Returns one value for each of keys_. Chooses keys_ if it is empty.
+  /// Parses a line. If keys_ is empty, chooses the keys from this line. Returns one value for each
+  /// of keys_.
   std::vector<LineValue> values_of(std::string_view line) {
     const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!object.is_object()) fail("not a JSON object");
@@ -126,7 +127,7 @@ class JsonLines {
     keys_ = std::move(keys);
   }
 
-  /// Appends the elements of `json` to `value`. Arrays at `depth` must have equal lengths.
+  /// Appends the elements of `json` to `value`. All arrays at one depth must have equal lengths.
   void flatten(const Json& json, size_t depth, const std::string& key, LineValue& value) const {
     if (depth > kMaxDepth) fail("key '" + key + "' holds arrays that are nested too deeply");
     if (json.is_array()) {
@@ -154,7 +155,7 @@ class JsonLines {
     }
   }
 
-  /// Appends a row that holds the values of a line, one for each of keys_.
+  /// Appends a row with one value for each of keys_.
   void append(const std::vector<LineValue>& values) {
     const bool is_first = rows_.rows() == 0;
     rows_.start_row(lines_.number());
@@ -226,8 +227,8 @@ class JsonLines {
   /// table was given.
   void add_categories(const KeyValues& key, ColumnTable& table, RowColumn& column) const {
     const bool is_split = key.key == split_key_;
-    // Does not store the categories of the split column in `table`: other data may hold other
-    // values in this column.
+    // Excludes the categories of the split column from `table`, because this column may have other
+    // values in other data.
     ColumnTable values;
     ColumnTable& used = is_split ? values : table;
     if (!used.classes.contains(key.key)) {

@@ -15,16 +15,17 @@ namespace fluid {
 
 /// Options of open_data().
 struct OpenOptions {
-  /// Whether to leave out records that cannot be read when the data is opened, such as lines of a
-  /// table. See SampleData::skipped().
+  /// Whether open_data() throws for a record that cannot be read, such as a malformed line, or
+  /// skips the record. See SampleData::skipped().
   BadRecords bad_records = BadRecords::stop;
   /// Table of the training data: SampleData::table(), or ColumnTable::read() of a parameter file.
   /// Data is read with the columns, categories, means and standard deviations of the table. Options
   /// in the SPEC override those of the table. The kinds csv, jsonl, folder and text use a table of
-  /// the same kind, unless the SPEC has the option table. Other kinds ignore it. Null: no table.
+  /// the same kind, unless the SPEC has the option table. Other kinds ignore the table. Null: no
+  /// table.
   ColumnTablePtr training_table = nullptr;
-  /// The first pass over data that is produced while it is read. open_data() starts it to learn the
-  /// columns. Its rank and world are those of this process.
+  /// For data that is produced while it is read, such as pipe: open_data() starts this pass to
+  /// learn the columns. `rank` and `world` must be those of this process.
   StreamPass first_pass = {};
 };
 
@@ -86,7 +87,7 @@ struct DataKind {
   bool splits_rows = false;
   bool has_table = false;                 ///< sources of this kind have a SampleData::table()
   std::vector<std::string> options = {};  ///< options besides those common to all kinds
-  std::function<SampleSourcePtr(const DataArgs&)> open;  ///< opens the data
+  std::function<SampleSourcePtr(const DataArgs&)> open;  ///< opens the data for reading by index
   /// Opens the data as a stream, if option `stream` is set; null: the kind has no such option.
   std::function<SampleStreamPtr(const DataArgs&)> open_stream = nullptr;
 };

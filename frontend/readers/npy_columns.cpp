@@ -24,8 +24,8 @@ SampleSourcePtr open_npy(const DataArgs& args) {
   return make_array_source(std::move(columns), args, "npy:" + args.path());
 }
 
-/// Returns a member of an archive, inflated: in memory if it has at most `memory_limit` bytes, else
-/// in a temporary file.
+/// Decompresses a member of an archive: into memory if it has at most `memory_limit` bytes, else
+/// into a temporary file.
 std::shared_ptr<const ByteSource> inflate(const ByteSource& archive, const ZipMember& member,
                                           const std::string& archive_name, int64_t memory_limit) {
   SpillBuffer bytes(memory_limit);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kTimeoutSeconds = 60;
 constexpr int64_t kMaxTimeoutSeconds = 86'400;
-// Bytes of a version 1 .npy file up to and including the length of its header.
+// Size of the prefix of a version 1 .npy file: magic string, version and header length.
 constexpr size_t kMagicBytes = 10;
 constexpr int64_t kMaxBatchBytes = int64_t{1} << 30;
 
@@ -113,21 +113,21 @@ class PipeStream : public SampleStream {
                                        .interrupt_fd = interrupt_.fd()});
   }
 
-  std::string after() const { return "after " + std::to_string(samples_) + " samples"; }
+  std::string progress_text() const { return "after " + std::to_string(samples_) + " samples"; }
 
   std::string where(const std::string& column) const {
-    return "command '" + command_ + "', " + after() + ", batch " + std::to_string(batches_) +
-           ", column '" + column + "'";
+    return "command '" + command_ + "', " + progress_text() + ", batch " +
+           std::to_string(batches_) + ", column '" + column + "'";
   }
 
-  /// Returns f(), which waits for the command. Adds the number of samples read so far to a
-  /// UserError of f().
+  /// Returns f(). If f() throws UserError, rethrows it with the number of samples read so far in
+  /// its message.
   template <class F>
   auto with_sample_count(F f) const {
     try {
       return f();
     } catch (const UserError& error) {
-      throw UserError(std::string(error.what()) + ", " + after());
+      throw UserError(std::string(error.what()) + ", " + progress_text());
     }
   }
 
@@ -152,7 +152,8 @@ class PipeStream : public SampleStream {
     return true;
   }
 
-  /// Checks the column that was just added to `batch`.
+  /// Throws UserError unless the last column of `batch` has as many samples as the first column,
+  /// and the type that it had in earlier batches.
   void check_column(const Dataset& batch) const {
     const auto& [column, values] = batch.columns.back();
     if (values.shape().empty()) {
@@ -168,8 +169,8 @@ class PipeStream : public SampleStream {
     if (type != before) throw UserError(where(column) + ": " + before + " becomes " + type);
   }
 
-  /// Returns the bytes of the next array; "" at the end of the output. `may_end`: whether the
-  /// output may end before this array.
+  /// Returns the bytes of the next array. At the end of the output, returns "" if `may_end`, and
+  /// throws UserError otherwise.
   std::string read_array(const std::string& column, bool may_end) {
     std::string bytes;
     const size_t got = append(bytes, kMagicBytes);
@@ -179,16 +180,16 @@ class PipeStream : public SampleStream {
     }
     const bool is_npy = bytes.starts_with("\x93NUMPY");
     if (got > 0 && !is_npy) throw UserError(where(column) + ": not an array in .npy format");
-    require(got == kMagicBytes, column);
+    require_complete(got == kMagicBytes, column);
     if (bytes[6] != 1) throw UserError(where(column) + ": not version 1 of the .npy format");
     const size_t header = static_cast<unsigned char>(bytes[8]) |
                           static_cast<size_t>(static_cast<unsigned char>(bytes[9])) << 8;
-    require(append(bytes, header) == header, column);
+    require_complete(append(bytes, header) == header, column);
     const int64_t size = parse_npy_header(bytes, where(column)).data_bytes();
     if (size > kMaxBatchBytes) {
       throw UserError(where(column) + ": the array takes more than 1 GiB; write smaller batches");
     }
-    require(append(bytes, static_cast<size_t>(size)) == static_cast<size_t>(size), column);
+    require_complete(append(bytes, static_cast<size_t>(size)) == static_cast<size_t>(size), column);
     return bytes;
   }
 
@@ -201,9 +202,9 @@ class PipeStream : public SampleStream {
     return got;
   }
 
-  /// Throws UserError unless `complete`. Reports the failure of the command, or else that the
-  /// output ended within an array.
-  void require(bool complete, const std::string& column) {
+  /// Throws UserError unless `complete`. The message reports that the command failed, or else that
+  /// its output ended within an array.
+  void require_complete(bool complete, const std::string& column) {
     if (complete) return;
     with_sample_count([&] { pipe_->wait(); });
     throw UserError(where(column) + ": the output ends before the array does");
@@ -219,7 +220,7 @@ class PipeStream : public SampleStream {
   StreamPass pass_;
   std::unique_ptr<ProcessPipe> pipe_;  // null after the end of the output
   int64_t batches_ = 0, samples_ = 0;  // numbers of batches read, and of samples before batch_
-  Dataset batch_;                      // the batch last read
+  Dataset batch_;                      // the last batch read
   int64_t row_ = 0;                    // index in batch_ of the next sample
 };
 

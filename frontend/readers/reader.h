@@ -22,12 +22,12 @@ struct ReaderOptions {
   int rank = 0;                               ///< rank of this process in the world
   int world = 1;                              ///< number of ranks
   /// Number of threads that read, decode and augment samples; 0: one for data in memory, else the
-  /// number of cores, at most 4. The batches are the same for any number.
+  /// number of cores, at most 4. The number does not affect the batches.
   int workers = 0;
   /// With BadRecords::drop, batches may be smaller than the sizes in Reader::batch_sizes(), or
   /// empty.
   BadRecords bad_records = BadRecords::stop;
-  /// Number of samples of the shuffle_samples() buffer; only for a stream that is shuffled.
+  /// Capacity of the buffer of shuffle_samples(), in samples. Only for a shuffled stream.
   int64_t shuffle_buffer = 0;
 };
 
@@ -49,11 +49,11 @@ class BatchLoader;
 /// samples depends only on the seed and the epoch. If a batch is the whole dataset in memory,
 /// unshuffled, next() always returns the same memory with the same Batch::id.
 ///
-/// An epoch of a stream is one pass over it, which one thread reads. The buffers hold three
-/// batches, with several ranks also a global batch, and ReaderOptions::shuffle_buffer samples.
-/// position() must know whether the epoch has ended. So next() waits until the first sample of
-/// the following batch (with `drop_last`, all of its samples) was read, or the stream has ended. An
-/// error ends the epoch: next() throws it until seek() is called.
+/// An epoch of a stream is one pass, read by one thread. The buffers hold three batches and
+/// ReaderOptions::shuffle_buffer samples. With several ranks, they also hold one global batch.
+/// next() returns a batch only when it is known whether the batch ends the epoch. So next() waits
+/// for the first sample of the following batch (with `drop_last`, for all of its samples), or for
+/// the end of the stream. An error ends the epoch: next() throws it until seek() is called.
 ///
 /// The readers of several ranks return shards of the same global batches. Every sample appears once
 /// per epoch. All ranks get the same number of batches, but a rank's shard of the last batch may be
@@ -77,9 +77,9 @@ class Reader {
   /// Number of samples per epoch, over all ranks; nullopt for a stream, whose length is unknown.
   std::optional<int64_t> samples() const;
   std::optional<int64_t> batches() const;  ///< number of batches per epoch; nullopt for a stream
-  /// Returns the distinct sizes of this rank's batches, full batches first: full batches, the last
-  /// batch of an epoch, and the last batch of the epoch to which seek() moved. For a stream,
-  /// returns only the size of full batches, because the size of the last one is unknown before it
+  /// Returns the distinct batch sizes of this rank, in this order: of a full batch, of the last
+  /// batch of an epoch, and of the last batch of the epoch to which seek() moved. For a stream,
+  /// returns only the size of a full batch, because the size of the last batch is unknown before it
   /// is read.
   std::vector<int64_t> batch_sizes() const;
   /// Returns the size in bytes of the prefetch buffers. The first call of next() allocates them.
@@ -89,8 +89,8 @@ class Reader {
   /// epoch; the following call starts the next epoch. Throws the first error of the batch's
   /// samples; the following call returns the next batch.
   const Batch* next();
-  /// Returns the indices in source() of the samples of the last batch that next() returned; for a
-  /// stream, their positions in the pass. Valid until the next call of next(). A sample that
+  /// Returns the index in source() of each sample in the last batch that next() returned. For a
+  /// stream, returns the positions in the pass. Valid until the next call of next(). A sample that
   /// replaces a bad record has its own index.
   std::span<const int64_t> sample_indices() const;
   ReaderPosition position() const;

@@ -36,13 +36,13 @@ class RowSplit {
   /// Returns the column of split=COLUMN. Throws UserError unless it is one of `names`.
   std::string column(const std::vector<std::string>& names) const;
 
-  /// Returns the split of each of `rows` rows by option val; empty without val. Throws UserError
-  /// for a single row.
+  /// Splits `rows` rows at random by option val. Returns the split of each row; empty without val.
+  /// Throws UserError if there is only one row.
   std::vector<Split> splits(int64_t rows) const;
-  /// Returns the split that each of `values` selects. `values` are the distinct values of column
-  /// `column`, in order of first occurrence. `location`(i) describes the first row with values[i],
-  /// for messages. Throws UserError for a value that is not a split name, and if no row has the
-  /// VALUE of split=COLUMN:VALUE.
+  /// Returns the split for each of `values`, the distinct values of column `column` in order of
+  /// first occurrence. `location`(i) returns the location of the first row with values[i], for
+  /// messages. Throws UserError for a value that is not a split name. With split=COLUMN:VALUE,
+  /// throws UserError if no row has VALUE.
   std::vector<Split> splits(const std::string& column, const std::vector<std::string>& values,
                             const std::function<std::string(size_t)>& location) const;
 

@@ -78,7 +78,7 @@ Value value_at(const std::byte* from) {
 struct RowColumn {
   Column type;
   int64_t offset = 0;                     ///< byte offset of the column in a row
-  Conversion convert = nullptr;           ///< null: rows store the dtype of `type`
+  Conversion convert = nullptr;           ///< null: the rows store values of `type.dtype`
   std::vector<std::string> classes = {};  ///< SampleData::classes()
 };
 
@@ -92,7 +92,7 @@ struct RowTable {
   ColumnTablePtr table = nullptr;
   SkippedRecords skipped = {};
 
-  /// Calls `use` for each row, in order.
+  /// Calls `use` with the address of each row, in order.
   void for_each_row(const std::function<void(const std::byte*)>& use) const;
 };
 

@@ -25,16 +25,16 @@ struct Column {
   std::string str() const;                                    ///< "image u8[3, 32, 32]"
 };
 
-/// Selects the random choices of an augmentation. A sample's choices depend only on the
-/// AugmentationSeed and on the index of the sample.
+/// Seed of the random choices of an augmentation. The choices for a sample depend only on this seed
+/// and on the index of the sample.
 struct AugmentationSeed {
   uint64_t seed = 0;
   int64_t epoch = 0;
 };
 
 /// The samples of a Reader: their columns and origin. A SampleSource reads samples by index, a
-/// SampleStream in order. The members of this class do not change after construction, and may be
-/// called by several threads at once.
+/// SampleStream in order. All functions of this class are thread-safe. Their results do not change
+/// after construction.
 class SampleData {
  public:
   virtual ~SampleData() = default;
@@ -50,12 +50,12 @@ class SampleData {
   virtual std::string find_location(const std::string& column, int64_t value) const;
   /// Class names for the integer labels in column `column`; empty: unknown.
   virtual std::vector<std::string> classes(const std::string& column) const;
-  /// The ColumnTable that was learned from the columns or applied to them; null: none.
+  /// The ColumnTable of the columns, learned from this data or from the training data; null: none.
   virtual ColumnTablePtr table() const { return nullptr; }
   /// Records that were skipped when the data was opened.
   virtual SkippedRecords skipped() const { return {}; }
-  virtual int64_t resident_bytes() const { return 0; }  ///< size in bytes of data in memory
-  /// The transform of whole batches; null: none. Reader applies it to the batches.
+  virtual int64_t resident_bytes() const { return 0; }  ///< bytes of data held in memory
+  /// The transform that a Reader applies to whole batches; null: none.
   virtual const BatchTransform* batch_transform() const { return nullptr; }
 
   const Column* find(std::string_view column) const;  ///< null if there is no such column
@@ -63,8 +63,7 @@ class SampleData {
   Batch sample_types() const;
 };
 
-/// Buffers for `samples` samples: a tensor for each of `columns`, whose first dimension counts the
-/// samples.
+/// Allocates buffers for `samples` samples: one tensor [samples, ...] per column.
 std::vector<Tensor> sample_buffers(const std::vector<Column>& columns, int64_t samples);
 /// Returns the addresses of sample `sample` in `buffers`, which sample_buffers() returned.
 std::vector<std::byte*> rows_at(std::vector<Tensor>& buffers, int64_t sample);

@@ -17,7 +17,7 @@ class SampleOrder {
   void set(int64_t samples, std::optional<uint64_t> seed, int64_t epoch);
   /// Returns the index of the sample at `position` of the epoch.
   int64_t operator[](int64_t position) const;
-  /// Size in bytes of an order.
+  /// Returns the size in bytes of the order of `samples` samples.
   static int64_t bytes(int64_t samples, bool shuffled);
 
  private:

@@ -24,9 +24,10 @@ class SampleSource : public SampleData {
   virtual void read(int64_t sample, const AugmentationSeed& seed,
                     std::span<std::byte* const> to) const = 0;
   /// Returns the image in column `column`, a u8 column of shape [channels, height, width]. The
-  /// image may have another height and width than the column.
+  /// height and width of the image may differ from those of the column.
   virtual Image image(int64_t sample, size_t column, const AugmentationSeed& seed) const;
-  virtual const Dataset* in_memory() const { return nullptr; }  ///< null: not in memory
+  /// Returns the data, or null if it is not in memory.
+  virtual const Dataset* in_memory() const { return nullptr; }
 };
 
 using SampleSourcePtr = std::shared_ptr<const SampleSource>;
@@ -37,7 +38,7 @@ SampleSourcePtr make_source(Dataset data);
 SampleSourcePtr select_samples(SampleSourcePtr source, std::vector<int64_t> samples);
 /// Returns the first `n` samples of `source`, or all if there are fewer.
 SampleSourcePtr first_samples(SampleSourcePtr source, int64_t n);
-/// Returns `source` with only the columns `kept`, renamed.
+/// Returns `source` with only the columns in `kept`, under their new names.
 SampleSourcePtr select_columns(SampleSourcePtr source, std::vector<ColumnSelection> kept);
 /// Returns the number of samples of `a` that have the same name() and source_index() as a
 /// sample of `b`.

@@ -52,7 +52,7 @@ class ShuffledStream : public ForwardedStream {
     for (const Column& column : columns()) sample += column.bytes();
     return inner_->resident_bytes() + capacity_ * sample;
   }
-  /// Returns no position, because the shuffle does not record the positions of samples.
+  /// Returns a text without the position of the sample, which the shuffle does not record.
   std::string location(int64_t) const override { return "a sample of '" + name() + "'"; }
 
   void open(const StreamPass& pass) override {
@@ -94,7 +94,7 @@ class ShuffledStream : public ForwardedStream {
   SplitMix64 random_{0};
 };
 
-/// A SampleSource that holds the sample last read from a stream.
+/// A SampleSource of one sample: the last sample read from a stream.
 class NewestSample : public ForwardedData<SampleSource, SampleStream> {
  public:
   NewestSample(SampleStreamPtr stream, const StreamPass& first)

@@ -52,11 +52,11 @@ class SampleStream : public SampleData {
   /// the end of the pass. If the sample cannot be read, throws UserError that names the record, and
   /// ends the pass.
   virtual bool next(std::span<std::byte* const> to) = 0;
-  /// Ends the pass early and releases its resources, such as a process that writes the samples. The
-  /// caller then calls only open() or the destructor.
+  /// Ends the pass early and releases its resources, such as a process that writes the samples.
+  /// After close(), only open() or the destructor may be called.
   virtual void close() {}
-  /// Makes a call of open() or next() that waits for data throw UserError soon. Another thread
-  /// calls interrupt() repeatedly until the waiting call ends.
+  /// Interrupts a blocked open() or next(), which then throws UserError. Another thread calls
+  /// interrupt() repeatedly until the blocked call has ended.
   virtual void interrupt() {}
 };
 
@@ -72,7 +72,7 @@ SampleStreamPtr shuffle_samples(SampleStreamPtr stream, int64_t buffer);
 /// A transform of a source, such as augment_images() or select_columns().
 using SourceChange = std::function<SampleSourcePtr(SampleSourcePtr)>;
 /// Applies `change` to each sample of `stream`. The index of a sample is its position in the pass.
-/// If `change` needs a sample to infer the type of a column, it gets the first sample of pass
+/// If `change` reads a sample to infer the type of a column, it reads the first sample of pass
 /// `first`.
 SampleStreamPtr change_samples(SampleStreamPtr stream, const SourceChange& change,
                                const StreamPass& first = {});

@@ -123,7 +123,7 @@ void check_stream_options(const DataArgs& args) {
   }
 }
 
-/// Returns in-memory data with the name `name`.
+/// Returns a copy of the in-memory data `source` with the name `name`.
 SampleSourcePtr name_source(SampleSourcePtr source, std::string name) {
   const Dataset* data = source->in_memory();
   if (data == nullptr) throw InternalError("data on disk has no name");
@@ -159,7 +159,7 @@ SampleSourcePtr open_source(const DataKind& kind, const DataArgs& args, std::str
   return source->name().empty() ? name_source(std::move(source), std::move(name)) : source;
 }
 
-/// Keeps only the rows of the split that the options select, at most `limit` rows; -1: no limit.
+/// Keeps only the rows of the selected split, at most `limit` of them; -1: no limit.
 void select_rows(DataSource& data, const DataKind& kind, const DataArgs& args, int64_t limit) {
   if (kind.splits_rows) {
     SplitSource rows = split_rows(std::move(data.source), args, contains(kind.options, "split"));

@@ -21,7 +21,7 @@ struct DataSource {
   std::string usage = {};         ///< DataKind::usage, such as "csv:FILE?label=COLUMN"
   std::optional<bool> shuffle;    ///< value of the option shuffle; nullopt: not given
   std::optional<bool> drop_last;  ///< value of the option drop_last; nullopt: not given
-  /// nullopt unless option val or split=COLUMN splits the rows.
+  /// Number of rows per split; nullopt if neither option val nor split=COLUMN splits the rows.
   std::optional<SplitCounts> split_counts = {};
   bool full_batch = false;     ///< whether the default batch is the whole dataset
   int64_t shuffle_buffer = 0;  ///< option shuffle_buffer; 0: not given

@@ -84,7 +84,8 @@ class StageArgs {
     return list;
   }
 
-  /// Returns an interval "low:high". For a single number, returns of_one(number).
+  /// Parses the value of an option, "low:high", as an interval. `of_one`, if given, converts a
+  /// single number to an interval.
   Range range(const std::string& option, Range fallback, Range allowed,
               const std::function<Range(double)>& of_one) const {
     if (!has(option)) return fallback;
@@ -111,7 +112,7 @@ class StageArgs {
     return {edge(edges[0]), edges.size() == 2 ? edge(edges[1]) : 0};
   }
 
-  /// Returns the index in `allowed` of the value of an option; 0 if it is not given.
+  /// Returns the index of an option's value in `allowed`; 0 if the option is not given.
   size_t choice(const std::string& option, const std::vector<std::string>& allowed) const {
     if (!has(option)) return 0;
     const auto found = std::ranges::find(allowed, values_.at(option));

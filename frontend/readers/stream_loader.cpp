@@ -115,14 +115,14 @@ class StreamLoader : public BatchLoader {
   }
 
  private:
-  /// A batch buffer. For mixup and cutmix, an extra row 0 holds the sample that precedes the shard
-  /// in the global batch. The last sample of the global batch precedes the first one.
+  /// A batch buffer. With mixup or cutmix, row 0 is an extra row. It holds the predecessor of the
+  /// shard's first sample in the global batch, which is treated as cyclic.
   struct Slot {
     std::vector<Tensor> columns;
     Batch batch;
     int64_t rows = 0;          // number of samples in the global batch
     bool is_last = false;      // whether this is the last batch of the pass
-    std::exception_ptr error;  // next() throws it instead of returning the batch
+    std::exception_ptr error;  // error that next() throws instead of returning the batch
   };
 
   [[noreturn]] void fail(const std::string& why) const {
@@ -164,7 +164,7 @@ class StreamLoader : public BatchLoader {
     if (options_.world > 1) global_ = sample_buffers(stream_->columns(), batch_);
   }
 
-  /// Main function of the thread.
+  /// Main function of thread_.
   void work() {
     try {
       read_pass();
@@ -188,7 +188,7 @@ class StreamLoader : public BatchLoader {
     stream_->open(pass);
     skip_to(begin);
     int64_t read = begin.sample;
-    // The last batch read. Published once it is known whether it ends the pass.
+    // The newest complete batch. Published once its `is_last` is known.
     Slot* complete = nullptr;
     while (Slot* slot = wait_for_slot()) {
       int64_t rows = 0;
@@ -234,8 +234,8 @@ class StreamLoader : public BatchLoader {
     }
   }
 
-  /// Throws UserError if the pass has no batch. `read`: number of samples in the batches of the
-  /// pass. `rows`: number of samples in its dropped last batch.
+  /// Throws UserError unless the pass had a batch. `read`: number of samples in the batches of the
+  /// pass. `rows`: number of samples in an incomplete last batch, which `drop_last` discards.
   void check_not_empty(int64_t read, int64_t rows, int64_t epoch) const {
     if (read > 0) return;
     if (rows > 0) fail_no_full_batch(options_, rows);
@@ -270,8 +270,9 @@ class StreamLoader : public BatchLoader {
     return options_.world > 1 ? rows_at(global_, i) : rows_at(slot.columns, i + lead_);
   }
 
-  /// Completes the batch of `rows` samples in `slot`: extracts the shard of this rank, and applies
-  /// mixup or cutmix. `first`: position in the pass of the first sample.
+  /// Completes a global batch of `rows` samples: copies this rank's shard to `slot`, if there are
+  /// several ranks, and applies mixup or cutmix. `first`: position of the first sample of the batch
+  /// in the pass.
   void finish(Slot& slot, int64_t rows, const AugmentationSeed& seed, int64_t first) {
     const RankShard shard = shard_of(rows, options_.rank, options_.world);
     if (options_.world > 1) copy_rows(slot, shard.first, lead_, shard.size);
@@ -284,7 +285,7 @@ class StreamLoader : public BatchLoader {
     if (!has_view) slot.batch = batch_view(*stream_, slot.columns, rows, lead_, options_);
   }
 
-  /// Copies `count` rows, starting at row `from` of the global batch, to row `to` of the slot.
+  /// Copies rows [from, from + count) of the global batch to rows [to, to + count) of the slot.
   void copy_rows(Slot& slot, int64_t from, int64_t to, int64_t count) {
     const std::vector<std::byte*> source = row(slot, from), target = rows_at(slot.columns, to);
     for (size_t c = 0; c < source.size(); ++c) {
@@ -300,7 +301,7 @@ class StreamLoader : public BatchLoader {
   /// Position after the last batch that next() returned. The thread reads this member when it
   /// starts.
   ReaderPosition position_;
-  std::vector<int64_t> sample_indices_;  // samples of the last batch that next() returned
+  std::vector<int64_t> sample_indices_;  // see Reader::sample_indices()
   bool at_end_ = false;                  // whether the following call of next() returns null
 
   Slot slots_[kBatchSlots];
@@ -309,7 +310,8 @@ class StreamLoader : public BatchLoader {
   std::thread thread_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  // Numbers of slots since start(): opened by the thread, published to next(), released by next().
+  // Counts since start(): slots opened by the thread, slots published to next(), slots released by
+  // next().
   int64_t opened_ = 0, published_ = 0, released_ = 0;
   bool in_use_ = false, stopping_ = false, done_ = false;
 };

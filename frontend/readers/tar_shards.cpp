@@ -98,7 +98,8 @@ class TarShards : public ImageFiles {
     int32_t shard = 0, label = -1;
   };
 
-  /// Calls `add`. Adds a UserError of `add` to skipped_, or rethrows it with BadRecords::stop.
+  /// Calls `add`. If `add` throws UserError, adds the error to skipped_. With BadRecords::stop,
+  /// rethrows the error instead.
   template <class F>
   void skip_if_bad(F add) {
     try {

@@ -32,8 +32,8 @@ constexpr int64_t kLength = 256;
 constexpr double kHeldOut = 0.1;  // fraction of the text that is held out, at its end
 
 /// Windows of `length` symbols whose starts are `stride` symbols apart. The target of a symbol is
-/// the next symbol. `Symbol` is a byte, in a u8 column, or the id of a token or a character, in an
-/// i64 column.
+/// the next symbol. `Symbol` is a byte (u8 columns), or the id of a token or a character (i64
+/// columns).
 template <class Symbol>
 class Windows : public SampleSource {
  public:
@@ -120,8 +120,8 @@ char end_byte(const DataArgs& args) {
   return static_cast<char>(*value);
 }
 
-/// Returns the bytes of a single text, or of documents, each followed by the byte of option end.
-/// Holds the bytes in memory if there are fewer than `memory_limit`, else on disk.
+/// Returns the bytes of a single text, or of documents. The byte of option end follows each
+/// document. Holds the bytes in memory if there are fewer than `memory_limit`, else on disk.
 std::shared_ptr<const ByteSource> bytes_of(const DataArgs& args, bool documents,
                                            int64_t memory_limit) {
   if (!documents) {

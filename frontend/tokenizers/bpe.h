@@ -48,10 +48,10 @@ class Bpe {
 
   std::string vocabulary_path_;
   PreTokens pattern_ = PreTokens::gpt2;
-  bool ignore_merges_ = false;                    // whether a pre-token in ids_ skips the merges
+  bool ignore_merges_ = false;  // whether a pre-token in ids_ is a token without merges
   std::unordered_map<std::string, int32_t> ids_;  // key: raw bytes, or the spelling in vocab.json
   std::array<int32_t, 256> byte_ids_ = {};
-  std::unordered_map<uint64_t, Merge> merges_;  // key: pair_of() the two token ids
+  std::unordered_map<uint64_t, Merge> merges_;  // key: pair_of(left id, right id)
 };
 
 }  // namespace fluid

@@ -27,8 +27,8 @@ std::vector<Type> infer_coalesce_rows(const InferCtx& c) {
   return {index, Type{updates.dtype, {n, updates.shape[1]}, {}}};
 }
 
-/// Writes the kernel. Block b computes the sums of the table rows r with r % blocks == b: it sorts
-/// the positions of these rows in the index by row, then sums the updates of each row.
+/// Writes the kernel. Block b handles the table rows r with r % blocks == b. It finds the positions
+/// of these rows in operand 0, sorts the positions by row, and sums the updates of each row.
 class CoalesceRows {
  public:
   explicit CoalesceRows(const LoopsCtx& c)
@@ -69,7 +69,7 @@ class CoalesceRows {
   static Expr one() { return Expr::index(1); }
   static Expr two() { return Expr::index(2); }
 
-  /// The row that the index contains at position `n`; -1 if this row is out of range.
+  /// Returns the row number at position `n` of operand 0, or -1 if it is out of range.
   Expr key(const Expr& n) {
     const Expr row = k_.let(k_.load(k_.operand(0), n));
     const Expr in_range = scalar::logical_and(scalar::compare(ScalarOp::ge, row, zero()),
@@ -155,7 +155,7 @@ class CoalesceRows {
     });
   }
 
-  /// Whether slots `slot` and `slot` + 1 hold the same row.
+  /// Whether slot `slot` + 1 exists and holds the same row as slot `slot`.
   Expr continues(const Expr& sorted, const Expr& slot, const Expr& size) {
     const Expr has_next = scalar::compare(ScalarOp::lt, slot + one(), size);
     const Expr next = k_.load_if(has_next, keys_, sorted + slot + one(), 0);
@@ -194,7 +194,7 @@ class CoalesceRows {
     });
   }
 
-  /// Element `i` of the update for index[position], times its weight if there are weights.
+  /// Returns element `i` of the update for index[position], times the weight of this index, if any.
   Expr update(const Expr& position, const Expr& i) {
     const Expr element =
         k_.load(k_.operand(1), scalar::floordiv(position, per_update_) * width_ + i);
@@ -206,9 +206,9 @@ class CoalesceRows {
   int64_t blocks_;
   Expr rows_, width_;
   Expr count_;       ///< number of indices
-  Expr per_update_;  ///< number of indices per update
-  /// Table rows, and the positions of their indices in operand 0. Both are double buffers of 2 *
-  /// count_ elements.
+  Expr per_update_;  ///< number of indices that share one update
+  /// Row numbers (the sort keys), and their positions in operand 0. Both arrays are double buffers
+  /// of 2 * count_ elements.
   KernelWriter::Array keys_, positions_;
 };
 

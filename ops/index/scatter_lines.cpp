@@ -14,11 +14,12 @@ Expr clamped(const Expr& index, const Expr& extent) {
 /// Locates the elements of operand `index` (and of `updates`) that correspond to one line, a 1-D
 /// slice of the result along the axis.
 struct LineOfIndex {
-  Expr first;    ///< offset of the first of these elements
-  Expr covered;  ///< whether the index has elements for this line; null: true
+  Expr first;    ///< offset in `index` of the first element of the line
+  Expr covered;  ///< whether `index` has elements for the line; null: true
 };
 
-/// `line`: number of a 1-D slice of `x` along `axis`, in row-major order of the other dimensions.
+/// Locates line `line` of `x`. The lines along `axis` are numbered in row-major order of the other
+/// dimensions.
 LineOfIndex line_of_index(const LoopsCtx& c, const Shape& index, const Shape& x, int64_t axis,
                           const Expr& line) {
   const auto at = static_cast<size_t>(axis);

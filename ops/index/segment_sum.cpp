@@ -5,7 +5,7 @@
 namespace fluid {
 namespace {
 
-/// Returns the shape of a slice of x. Each slice has one segment id.
+/// Returns the shape of the slice of x that belongs to one segment id.
 Shape slice_shape(const Shape& x, const Shape& ids) {
   return Shape(x.begin() + ids.rank(), x.end());
 }

@@ -19,7 +19,7 @@ Expr precedes(const Expr& a, const Expr& b, bool descending) {
   return scalar::logical_or(less, scalar::logical_and(b_is_nan, scalar::logical_not(a_is_nan)));
 }
 
-/// Elements of a line, and their indices along the axis.
+/// The elements to sort, and their indices along the axis.
 struct Keys {
   KernelWriter::Array value, index;
 };
@@ -64,11 +64,11 @@ void merge_runs(KernelWriter& k, const Keys& from, const Keys& to, const Expr& l
       k.accumulate(before, scalar::select(scalar::logical_and(exists, comes_first),
                                           Expr::index(step), Expr::index(0)));
     }
-    const Expr place = k.let(t - scalar::select(is_left, first, middle) + k.read(before));
+    const Expr position = k.let(t - scalar::select(is_left, first, middle) + k.read(before));
     const Expr kept = merged.run < 2 * runs.run
-                          ? scalar::compare(ScalarOp::lt, place, Expr::index(merged.run))
+                          ? scalar::compare(ScalarOp::lt, position, Expr::index(merged.run))
                           : Expr();
-    const Expr at = line + pair * Expr::index(merged.run) + place;
+    const Expr at = line + pair * Expr::index(merged.run) + position;
     k.store(to.value, at, x, kept);
     k.store(to.index, at, k.load(from.index, line + t), kept);
   });

@@ -64,9 +64,9 @@ class ClassRows {
   /// Returns the gradient of the loss of each row, given the gradient `dloss` of the reduced loss.
   /// The result is one value per row, or a scalar. Rows whose label is `ignore_index` get 0.
   Value gradient_of_row_losses(Value dloss) const;
-  /// Returns the gradient of the row weights through the divisor of a weighted mean, which is the
-  /// sum of the row weights. Null if attribute `reduction` is not "mean". `loss` is the reduced
-  /// loss, and `dloss` its gradient.
+  /// A weighted mean divides by the sum of the row weights. Returns the gradient of the row weights
+  /// through this divisor. Null if attribute `reduction` is not "mean". `loss` is the reduced loss,
+  /// and `dloss` its gradient.
   Value gradient_of_divisor(Value dloss, Value loss) const;
 
  private:

@@ -15,9 +15,9 @@ Type reduced_loss_type(const InferCtx& c, const Type& elements);
 /// Applies attribute `reduction` to the elements of a loss and casts the result to `dtype`.
 Value reduced_loss(Value elements, const Attrs& attrs, DType dtype);
 
-/// Returns the gradient of the elements of a loss, in the compute dtype: `dloss`, divided by the
-/// number of elements if `reduction` is "mean". The result broadcasts to `elements`, the shape of
-/// the loss before the reduction.
+/// Returns the gradient of the unreduced loss, in the compute dtype. This is `dloss`, divided by
+/// the number of elements if `reduction` is "mean". The result broadcasts to `elements`, the shape
+/// of the unreduced loss.
 Value gradient_of_elements(Value dloss, const Shape& elements, const Attrs& attrs);
 
 }  // namespace fluid

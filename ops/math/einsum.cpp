@@ -27,7 +27,7 @@ Values expand_einsum(const ExpandCtx& c) {
   for (size_t i = 1; i < in.size(); ++i) {
     y = contract(y, diagonal_of({in[i], spec.operands[i]}), spec.letters_from(i + 1));
   }
-  return {permute_to(sum_unless(y, spec.result), spec.result).value};
+  return {permute_to(sum_except(y, spec.result), spec.result).value};
 }
 
 /// Returns the gradient of operand `i`: the einsum of dy and the other operands, broadcast along
@@ -50,8 +50,8 @@ Value operand_gradient(const GradCtx& c, const EinsumSpec& spec, size_t i) {
     if (is_known(d)) known += letters[d];
   }
   Value g = einsum(operands, {.equation = EinsumSpec::equation(terms, known)});
-  // Reshapes g to `wide`, which has extent 1 for the letters that g lacks. Sums over the letters
-  // for which operand `i` has extent 1 (`narrow`), and broadcasts to the shape of operand `i`.
+  // `wide` is the shape of g with extent 1 for missing letters. `narrow` also has extent 1 for each
+  // letter with extent 1 in operand `i`; g is summed over these letters.
   const Shape& shape = c.in(i).shape();
   Shape wide(shape.size(), Dim(1)), narrow = wide;
   for (size_t d = 0, at = 0; d < letters.size(); ++d) {

@@ -19,9 +19,9 @@ struct EinsumSpec {
   std::string result;
   std::map<char, Dim> extents;
 
-  /// Returns an equation without spaces and ellipses, such as "ab,bc->ac".
+  /// Builds an equation without spaces and ellipses, such as "ab,bc->ac".
   static std::string equation(const std::vector<std::string>& operands, const std::string& result);
-  /// Returns the letters of the result, followed by the letters of the operands from `first` on.
+  /// Concatenates the letters of the result and of operands `first`, `first` + 1, ...
   std::string letters_from(size_t first) const;
 };
 
@@ -37,10 +37,10 @@ struct LabeledValue {
   Value value;
   std::string labels;
 };
-/// Takes the diagonal along dimensions that have equal letters. All letters of the result differ.
+/// Takes the diagonal along dimensions that have equal letters. The result has no repeated letter.
 LabeledValue diagonal_of(LabeledValue x);
 /// Sums over all dimensions whose letter is not in `keep`.
-LabeledValue sum_unless(LabeledValue x, const std::string& keep);
+LabeledValue sum_except(LabeledValue x, const std::string& keep);
 /// Permutes the dimensions so that their letters are `order`.
 LabeledValue permute_to(LabeledValue x, const std::string& order);
 /// Multiplies two tensors and sums over the letters that are not in `keep`.

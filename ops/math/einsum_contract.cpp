@@ -39,7 +39,8 @@ struct EinsumMatrix {
   bool transposed = false;
 };
 
-/// Returns x as a matrix. Sets `transposed` if x is a transposed matrix, instead of permuting x.
+/// Reshapes x to a matrix. If the letters of x are [shared, columns, rows], sets `transposed`
+/// instead of permuting x.
 EinsumMatrix as_matrix(const LabeledValue& x, const std::string& shared, const std::string& rows,
                        const std::string& columns) {
   const bool transposed = x.labels == shared + columns + rows;
@@ -88,7 +89,7 @@ LabeledValue diagonal_of(LabeledValue x) {
   return x;
 }
 
-LabeledValue sum_unless(LabeledValue x, const std::string& keep) {
+LabeledValue sum_except(LabeledValue x, const std::string& keep) {
   Ints axes;
   std::string kept;
   for (size_t d = 0; d < x.labels.size(); ++d) {
@@ -115,8 +116,8 @@ LabeledValue contract(LabeledValue a, LabeledValue b, const std::string& keep) {
   for (const char ch : a.labels) {
     if (has_letter(b.labels, ch) && extent_of(a, ch) == extent_of(b, ch)) alike += ch;
   }
-  a = sum_unless(a, alike);
-  b = sum_unless(b, alike);
+  a = sum_except(a, alike);
+  b = sum_except(b, alike);
   const auto only_in = [](const LabeledValue& x, const LabeledValue& other) {
     return letters_where(x, [&](char ch) { return !has_letter(other.labels, ch); });
   };

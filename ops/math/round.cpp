@@ -6,8 +6,7 @@ namespace {
 Expr round_half_to_even(const Expr& x) {
   const DType dtype = x.dtype();
   const Expr below = scalar::unary(ScalarOp::floor, x);
-  // An infinite x gives a NaN fraction. All comparisons with NaN are false, so the result is
-  // `below`.
+  // If x is infinite, `fraction` is NaN. Both comparisons are then false, and the result is x.
   const Expr fraction = x - below;
   const Expr half = Expr::constant(dtype, 0.5);
   const Expr is_odd =

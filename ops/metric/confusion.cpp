@@ -8,8 +8,8 @@
 namespace fluid {
 namespace {
 
-/// Whether the scores have a class axis. If not, a score is the score of class 1 in a binary
-/// classification.
+/// Whether the scores have a class axis. If not, the classification is binary, and each score is
+/// for class 1.
 bool has_class_axis(const Type& scores, const Type& label) {
   return scores.shape.rank() > label.shape.rank();
 }

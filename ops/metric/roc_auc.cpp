@@ -18,7 +18,7 @@ double area_under_roc(std::span<const double> rows, const Attrs&) {
     double equal_negatives = 0, equal_positives = 0;
     for (; end < samples.size() && samples[end].first == samples[begin].first; ++end)
       (samples[end].second ? equal_positives : equal_negatives) += 1;
-    if (end == begin) return std::numeric_limits<double>::quiet_NaN();  // the score is NaN
+    if (end == begin) return std::numeric_limits<double>::quiet_NaN();  // NaN score: NaN != NaN
     ordered_pairs += equal_positives * (negatives + equal_negatives / 2);
     negatives += equal_negatives;
     positives += equal_positives;

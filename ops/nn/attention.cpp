@@ -165,9 +165,9 @@ OpDef attention_op() {
           "scaled_dot_product_attention, with dropout of the softmax weights if it has a random "
           "key. "
           "Computes tiles of the scores, which it never stores as a whole.",
-      .inputs = with_attention_options({{"q", "float [B, H, T, D]"},
-                                        {"k", "same dtype, [B, G, S, D]"},
-                                        {"v", "same dtype, [B, G, S, E]"}}),
+      .inputs = with_mask_and_random_key({{"q", "float [B, H, T, D]"},
+                                          {"k", "same dtype, [B, G, S, D]"},
+                                          {"v", "same dtype, [B, G, S, E]"}}),
       .attrs = attention_kernel_attrs(),
       .outputs = {{.name = "y", .doc = "[B, H, T, E]"},
                   {.name = "logsumexp",
@@ -181,7 +181,7 @@ OpDef attention_op() {
             if (c.has(kAttentionMask)) require_attention_mask(c, c.in(kAttentionMask), q, c.in(1));
             require_random_key(c, kAttentionMask + 1);
             const Shape y = {q.shape[0], q.shape[1], q.shape[2], c.in(2).shape[3]};
-            return std::vector{Type{q.dtype, y, {}}, attention_statistics_type(q)};
+            return std::vector{Type{q.dtype, y, {}}, logsumexp_type(q)};
           },
       .grad = NoGrad{},  // scaled_dot_product_attention(_dropout) defines the gradient
       .effects = Pure{},

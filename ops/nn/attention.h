@@ -12,7 +12,7 @@ namespace fluid {
 struct AttentionShape {
   Dim batch;
   int64_t heads, groups, queries, keys, depth, value_depth;
-  /// Number of query heads that read the same keys.
+  /// Number of query heads per key-value head (grouped-query attention).
   int64_t heads_per_group() const { return heads / std::max<int64_t>(groups, 1); }
 };
 
@@ -34,7 +34,7 @@ std::vector<AttrDef> attention_attrs();
 /// Definitions of the attributes of the attention kernels: "causal", "scale" and "dropout".
 std::vector<AttrDef> attention_kernel_attrs();
 /// Appends the optional operands of an attention kernel: the mask and the random key.
-std::vector<PortDef> with_attention_options(std::vector<PortDef> inputs);
+std::vector<PortDef> with_mask_and_random_key(std::vector<PortDef> inputs);
 /// Returns the factor of the scores q k^T: attribute "scale", or 1 / sqrt(depth) if the attribute
 /// is 0.
 double attention_scale(const Attrs& attrs, int64_t depth);
@@ -46,7 +46,7 @@ Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int depth_pro
                     int value_depth_products);
 
 /// Type of the logsumexp of the scores: [B, H, T] in q's compute dtype.
-Type attention_statistics_type(const Type& q);
+Type logsumexp_type(const Type& q);
 
 /// The dimension over which an attention kernel is parallelized: each block owns some queries, or
 /// some keys.
@@ -74,26 +74,28 @@ class AttentionTiles {
     bool per_strip = false;
   };
 
-  /// `options` is the operand index of the optional mask. The optional random key follows the mask.
-  AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
-                 size_t options, AttentionOwner owner);
+  /// `mask` is the operand index of the optional mask. `mask` + 1 is the operand index of the
+  /// optional random key.
+  AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape, size_t mask,
+                 AttentionOwner owner);
 
-  /// Number of lanes of a strip on `device`, for `extent` queries or keys per head.
+  /// Number of lanes per strip on `device`, if each head has `extent` queries or keys.
   static int64_t lanes_of(int64_t extent, KernelDevice device);
   int64_t lanes() const { return columns_ * vector_lanes_; }
   AttentionOwner owner() const { return owner_; }
   DType dtype() const { return dtype_; }
 
-  /// Add scratch memory for tiles. `rows` is rounded up to a multiple of kRows.
+  /// Allocates one tile per block in scratch memory. Rounds `rows` up to a multiple of kRows.
   Tile tile(int64_t rows);
+  /// Allocates one tile per strip of each block. Rounds `rows` up to a multiple of kRows.
   Tile tile_per_strip(int64_t rows);
   Expr load(const Tile& tile, const Expr& row, const Expr& lane) const;
   void store(const Tile& tile, const Expr& row, const Expr& lane, const Expr& value);
   void fill(const Tile& tile, int64_t rows, double value);
 
   /// Writes the loop of each block over the queries or keys that it owns. `heads` is the number of
-  /// heads, B * H or B * G. `body` writes the code for the strips that start at query or key
-  /// `first` of `head`.
+  /// heads, B * H or B * G. `body` writes one iteration, which processes the strips of one head.
+  /// `first` is the first query or key of these strips.
   void for_each_block(const Expr& heads,
                       const std::function<void(const Expr& head, const Expr& first)>& body);
   /// Writes the loop over the strips of a block. `body` gets the first query or key of each strip,
@@ -101,8 +103,8 @@ class AttentionTiles {
   void for_each_strip(const Expr& first, const KernelWriter::LoopBody& body);
   /// Writes the loops over the tiles of rows and over the strips of a block. Skips rows that are
   /// masked in all lanes by the causal mask. `first` is the first query or key of the block. `body`
-  /// writes the code for the strip that starts at `first_lane`, and for `count` rows, starting with
-  /// `first_row`.
+  /// writes one iteration, which processes one tile and one strip. The tile has `count` rows from
+  /// `first_row` on. `first_lane` is the first query or key of the strip.
   void for_each_tile(const Expr& first,
                      const std::function<void(const Expr& first_lane, const Expr& first_row,
                                               const Expr& count)>& body);
@@ -110,8 +112,8 @@ class AttentionTiles {
   /// distributed over the threads that run the block.
   void for_each_element(const Expr& rows, int64_t lanes, const RowLane& body);
 
-  /// Returns the condition that the query or key `index` of a lane exists: index < extent. Null if
-  /// all lanes have a query or key.
+  /// Returns the condition index < extent, where `index` is the query or key of a lane, and
+  /// `extent` is the number of queries or keys. Null if no lane is out of bounds.
   Expr in_bounds(const Expr& index) const;
   /// Returns the row index `index`, clamped to `extent` - 1.
   static Expr clamped_row(const Expr& index, int64_t extent);
@@ -145,7 +147,7 @@ class AttentionTiles {
 
  private:
   void load_random_key();
-  /// Writes the loop over [0, count) lanes x [0, depth) of load_transposed() and
+  /// Writes a loop over [0, count) lanes x [0, depth), for load_transposed() and
   /// store_transposed().
   void for_each_transposed(const Expr& count, int64_t depth, const RowLane& body);
   int64_t extent() const { return owner_ == AttentionOwner::query ? shape_.queries : shape_.keys; }

@@ -8,7 +8,7 @@ namespace fluid {
 struct AttentionGradOperands {
   static constexpr int kQuery = 0, kKey = 1, kValue = 2, kOutputGradient = 3, kLogsumexp = 4,
                        kDelta = 5;
-  static constexpr int kOptions = 6;  ///< the mask, then the random key; both are optional
+  static constexpr int kMask = 6, kRandomKey = 7;  ///< indices of optional operands
 };
 /// Definitions of the operands of the gradient ops of attention.
 std::vector<PortDef> attention_grad_inputs();
@@ -30,12 +30,11 @@ class AttentionGradTiles {
                      AttentionOwner owner);
   AttentionTiles& tiles() { return tiles_; }
 
-  /// Writes code that loads the queries and output gradients, or the keys and values, of the lanes
-  /// from `first_lane` on. `head` is a head of queries, or of keys and values.
+  /// Loads the operands of the lanes from `first_lane` on. If lanes are queries: loads q and dy of
+  /// query head `head`. If lanes are keys: loads k and v of key head `head`.
   void load_lanes(const Expr& head, const Expr& first_lane);
-  /// Computes the softmax weights and score gradients of the lanes that load_lanes() loaded, and of
-  /// `count` rows from `first_row` on. `head` is the head of the queries, and `group` the head of
-  /// the keys.
+  /// Computes the tiles p and ds for `count` rows from `first_row` on. Requires load_lanes() for
+  /// the lanes from `first_lane` on. `head` is the query head, and `group` the key head.
   void compute_score_tile(const Expr& head, const Expr& group, const Expr& first_row,
                           const Expr& first_lane, const Expr& count);
   /// Returns the softmax weight after dropout: p * f. Valid only if the blocks own keys.

@@ -10,12 +10,12 @@ using Operands = AttentionGradOperands;
 }  // namespace
 
 std::vector<PortDef> attention_grad_inputs() {
-  return with_attention_options({{"q", "float [B, H, T, D]"},
-                                 {"k", "[B, G, S, D]"},
-                                 {"v", "[B, G, S, E]"},
-                                 {"dy", "gradient of attention's result, [B, H, T, E]"},
-                                 {"logsumexp", "attention's second result"},
-                                 {"delta", "sum of dy * y over E, like logsumexp"}});
+  return with_mask_and_random_key({{"q", "float [B, H, T, D]"},
+                                   {"k", "[B, G, S, D]"},
+                                   {"v", "[B, G, S, E]"},
+                                   {"dy", "gradient of attention's result, [B, H, T, E]"},
+                                   {"logsumexp", "attention's second result"},
+                                   {"delta", "sum of dy * y over E, like logsumexp"}});
 }
 
 void require_attention_grad_operands(const InferCtx& c) {
@@ -25,12 +25,12 @@ void require_attention_grad_operands(const InferCtx& c) {
   c.require(c.in(Operands::kOutputGradient) == y,
             "expects dy " + y.str() + ", got " + c.in(Operands::kOutputGradient).str());
   for (const int i : {Operands::kLogsumexp, Operands::kDelta}) {
-    const Type wide = attention_statistics_type(q), own = {q.dtype, wide.shape, {}};
+    const Type wide = logsumexp_type(q), own = {q.dtype, wide.shape, {}};
     c.require(c.in(i) == wide || c.in(i) == own,
               "expects " + wide.str() + ", got " + c.in(i).str());
   }
-  if (c.has(Operands::kOptions)) require_attention_mask(c, c.in(Operands::kOptions), q, k);
-  require_random_key(c, Operands::kOptions + 1);
+  if (c.has(Operands::kMask)) require_attention_mask(c, c.in(Operands::kMask), q, k);
+  require_random_key(c, Operands::kRandomKey);
 }
 
 AttentionShape attention_grad_shape(const std::vector<Type>& operands) {
@@ -42,12 +42,12 @@ AttentionGradTiles::AttentionGradTiles(KernelWriter& writer, const LoopsCtx& c,
                                        const AttentionShape& shape, AttentionOwner owner)
     : k_(writer),
       shape_(shape),
-      tiles_(writer, c, shape, Operands::kOptions, owner),
+      tiles_(writer, c, shape, Operands::kMask, owner),
       scale_(attention_scale(c.attrs(), shape.depth)),
       depth_tile_(tiles_.tile_per_strip(shape.depth)),
       value_tile_(tiles_.tile_per_strip(shape.value_depth)),
       weights_(tiles_.tile(AttentionTiles::kTileRows)),
-      // The gradients overwrite the weights, unless dv or dropout needs both.
+      // The gradients share the memory of the weights, unless dv or dropout needs both tiles.
       gradients_(lanes_are_keys() || tiles_.has_dropout() ? tiles_.tile(AttentionTiles::kTileRows)
                                                           : weights_) {}
 

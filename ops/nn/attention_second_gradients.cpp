@@ -10,7 +10,7 @@ namespace {
 using Operands = AttentionGradOperands;
 
 /// Repeats the heads of `v` [B, G, S, D] for the query heads that read them: [B, H, S, D].
-Value for_each_query_head(Value v, const AttentionShape& s) {
+Value repeat_kv_heads(Value v, const AttentionShape& s) {
   if (s.heads == s.groups) return v;
   const Dim keys = v.shape()[2], depth = v.shape()[3];
   const Value repeated = broadcast_to(unsqueeze(v, {.axes = 2}),
@@ -18,7 +18,7 @@ Value for_each_query_head(Value v, const AttentionShape& s) {
   return reshape(repeated, Shape{s.batch, s.heads, keys, depth});
 }
 
-/// The adjoint of for_each_query_head().
+/// Sums `v` [B, H, S, D] over the query heads of each key head: [B, G, S, D].
 Value sum_over_query_heads(Value v, const AttentionShape& s) {
   if (s.heads == s.groups) return v;
   const Shape split = {s.batch, s.groups, s.heads_per_group(), v.shape()[2], v.shape()[3]};
@@ -30,8 +30,8 @@ Value scores_of(const GradCtx& c, Value q, Value k, const AttentionShape& s) {
   ir::Graph& graph = *q.op()->graph();
   Value scores = matmul(q, k, {.transpose_b = true}) * attention_scale(c.attrs(), s.depth);
   const Value minus_infinity = scalar_like(scores, -std::numeric_limits<double>::infinity());
-  if (c.arity() > Operands::kOptions) {
-    const Value mask = c.in(Operands::kOptions);
+  if (c.arity() > Operands::kMask) {
+    const Value mask = c.in(Operands::kMask);
     scores = mask.dtype() == boolean ? where(mask, scores, minus_infinity)
                                      : scores + cast(mask, scores.dtype());
   }
@@ -49,7 +49,7 @@ Value sum_of(Value a, Value b) { return a && b ? a + b : a ? a : b; }
 /// compute dq = ds k, dk = ds^T q and dv = p^T dy. Names that begin with `d_` are gradients with
 /// respect to these values.
 Values attention_second_gradients(const GradCtx& c, Value ddq, Value ddk, Value ddv) {
-  if (c.arity() > Operands::kOptions + 1) {
+  if (c.arity() > Operands::kRandomKey) {
     throw UserError(c.op().loc, c.op().name +
                                     " with dropout has no gradient, but a gradient is "
                                     "taken through it; set the dropout to 0");
@@ -60,7 +60,7 @@ Values attention_second_gradients(const GradCtx& c, Value ddq, Value ddk, Value 
   const DType wide = compute_dtype(c.in(Operands::kQuery).dtype());
   const auto operand = [&](int i) { return cast(c.in(static_cast<size_t>(i)), wide); };
   const auto repeated = [&](Value v) {
-    return v ? for_each_query_head(cast(v, wide), shape) : Value();
+    return v ? repeat_kv_heads(cast(v, wide), shape) : Value();
   };
   const auto times = [](Value a, Value b) { return matmul(a, b); };
   const auto times_transposed = [](Value a, Value b) {

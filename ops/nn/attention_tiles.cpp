@@ -11,12 +11,13 @@
 namespace fluid {
 namespace {
 
-// Sequence length from which keys and values do not fit in the L2 cache of a core. A block then
-// processes two strips per tile of rows, which halves the reads.
+// From this sequence length on, keys and values do not fit in the L2 cache of a core. A block then
+// processes two strips per tile of rows, which halves the reads of the rows.
 constexpr int64_t kLongSequence = 2048;
-constexpr int64_t kColumns = 2;  // columns that an iteration of a matrix product computes
+constexpr int64_t kColumns = 2;  // maximum number of vectors per strip
 
-/// Lanes of an f32 vector on a CPU; lanes that the threads of a block process in parallel on a GPU.
+/// Returns the number of lanes of a vector. CPU: f32 elements of an AVX-512 register. GPU: lanes
+/// that the threads of a block process in parallel.
 int64_t vector_lanes(KernelDevice device) { return device == KernelDevice::cpu ? 16 : 32; }
 
 Expr ceil_div(const Expr& a, int64_t n) {
@@ -93,7 +94,7 @@ std::vector<AttrDef> attention_kernel_attrs() {
   return attrs;
 }
 
-std::vector<PortDef> with_attention_options(std::vector<PortDef> inputs) {
+std::vector<PortDef> with_mask_and_random_key(std::vector<PortDef> inputs) {
   inputs.push_back(
       {.name = "mask", .doc = "bool or q's dtype, broadcasts to [B, H, T, S]", .optional = true});
   inputs.push_back(
@@ -110,7 +111,7 @@ double attention_scale(const Attrs& attrs, int64_t depth) {
 
 Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int depth_products,
                     int value_depth_products) {
-  constexpr double kSoftmax = 20;  // FLOPs of the softmax per score, without the matrix products
+  constexpr double kSoftmaxFlops = 20;  // per score, without the matrix products
   const auto number = [](int64_t n) { return static_cast<double>(n); };
   const int64_t lanes = AttentionTiles::lanes_of(shape.queries, KernelDevice::cpu);
   const int64_t tiles = (shape.queries + lanes - 1) / lanes;
@@ -121,22 +122,22 @@ Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int depth_pro
   }
   const double scores = number(shape.batch.size * shape.heads) * number(tiles * lanes) * keys;
   const double dropout = c.attrs.get_or("dropout", 0.0) != 0 ? kFlopsPerDropoutDraw : 0;
-  return {.flops =
-              scores * (2 * depth_products * number(shape.depth) +
-                        2 * value_depth_products * number(shape.value_depth) + kSoftmax + dropout)};
+  return {.flops = scores * (2 * depth_products * number(shape.depth) +
+                             2 * value_depth_products * number(shape.value_depth) + kSoftmaxFlops +
+                             dropout)};
 }
 
-Type attention_statistics_type(const Type& q) {
+Type logsumexp_type(const Type& q) {
   return {compute_dtype(q.dtype), {q.shape[0], q.shape[1], q.shape[2]}, {}};
 }
 
 AttentionTiles::AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
-                               size_t options, AttentionOwner owner)
+                               size_t mask, AttentionOwner owner)
     : k_(writer),
       c_(c),
       shape_(shape),
-      mask_(c.arity() > options ? std::optional(options) : std::nullopt),
-      random_key_(c.arity() > options + 1 ? std::optional(options + 1) : std::nullopt),
+      mask_(c.arity() > mask ? std::optional(mask) : std::nullopt),
+      random_key_(c.arity() > mask + 1 ? std::optional(mask + 1) : std::nullopt),
       owner_(owner),
       dtype_(compute_dtype(c.in_type(0).dtype)),
       causal_(c.attr<bool>("causal")),
@@ -191,8 +192,8 @@ void AttentionTiles::for_each_block(
   k_.blocks(scalar::min(total, Expr::index(blocks_)), [&](const Expr& block) {
     block_ = block;
     if (random_key_) load_random_key();
-    // A block processes every blocks_-th range of queries or keys. Under a causal mask the work per
-    // range varies, and this order balances the load of the blocks.
+    // Assigns ranges of queries or keys to blocks round-robin. This balances the load of the blocks
+    // under a causal mask, where the work per range varies.
     k_.loop(Expr::index(0), ceil_div(total - block, blocks_), [&](const Expr& turn) {
       const Expr part = k_.let(block + turn * Expr::index(blocks_));
       body(k_.let(scalar::floordiv(part, Expr::index(parts))),
@@ -261,7 +262,7 @@ Expr AttentionTiles::in_bounds(const Expr& index) const {
 }
 
 Expr AttentionTiles::clamped_row(const Expr& index, int64_t extent) {
-  if (extent % kRows == 0) return index;  // no group of kRows rows crosses the end of the rows
+  if (extent % kRows == 0) return index;  // register tiles have no rows past the end
   return scalar::min(index, Expr::index(extent - 1));
 }
 
@@ -314,7 +315,7 @@ void AttentionTiles::matrix_product(const Expr& rows, const Expr& depth, const E
   const auto column = [&](const Expr& lane, int64_t i) {
     return lane + Expr::index(i * vector_lanes_);
   };
-  // Accumulates register_rows_ rows and columns [begin, end) in registers.
+  // Computes a register tile: register_rows_ rows from `first` on, and columns [begin, end).
   const auto add_up = [&](const Expr& first, const Expr& lane, int64_t begin, int64_t end) {
     const auto sums = k_.accumulators(dtype_, Combine::sum, {register_rows_, end - begin});
     k_.loop(Expr::index(0), depth, [&](const Expr& d) {
@@ -352,13 +353,13 @@ Expr AttentionTiles::score(const Expr& product, const Expr& head, const Expr& qu
     const Type& type = c_.in_type(*mask_);
     const Expr& owned = owner_ == AttentionOwner::query ? query : key;
     const Expr heads = Expr::index(shape_.heads);
-    const std::vector<Expr> place = {scalar::floordiv(head, heads), scalar::mod(head, heads), query,
+    const std::vector<Expr> index = {scalar::floordiv(head, heads), scalar::mod(head, heads), query,
                                      key};
     Expr offset = Expr::index(0);
     Expr guard;
     for (size_t d = 0; d < type.shape.size(); ++d) {
       const Dim& extent = type.shape[d];
-      const Expr& at = place[place.size() - type.shape.size() + d];
+      const Expr& at = index[index.size() - type.shape.size() + d];
       offset = offset * c_.extent(extent) + (extent.is(1) ? Expr::index(0) : at);
       if (at.get() == owned.get() && !extent.is(1)) guard = in_bounds(owned);
     }

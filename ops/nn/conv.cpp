@@ -35,9 +35,9 @@ Attrs with_height(const Attrs& attrs) {
   return tall;
 }
 
-/// Records conv2d or conv3d, or the gradient op with suffix `suffix`. A gradient op has attribute
-/// `type_name`, whose value is the type of its result, `result`. For the forward op, `type_name` is
-/// null.
+/// Records op "conv2d" or "conv3d" with suffix `suffix`: "", "_grad_input" or "_grad_filter".
+/// A gradient op has its result type, `result`, as attribute `type_name`. For the forward op,
+/// `type_name` is null.
 Value record_op(const std::string& suffix, Value a, Value b, const Attrs& attrs,
                 const char* type_name, const Type& result, const Loc& loc) {
   ir::Graph& g = *a.op()->graph();

@@ -25,10 +25,9 @@ std::vector<AttrDef> conv_attrs(int dims, std::vector<AttrDef> more = {});
 /// groups.
 Attrs conv_attrs_of(const Attrs& attrs);
 
-/// For grouped convolution: returns other / other_size * size + i, the index of channel `i` of the
-/// group that contains channel `other`. `other` is an output channel and the result an input
-/// channel, or vice versa. A group has `other_size` channels of the kind of `other`, and `size`
-/// channels of the other kind.
+/// Grouped convolution: maps output channel `other` to an input channel of the same group, or vice
+/// versa. Returns channel `i` of the group: other / other_size * size + i. Each group has
+/// `other_size` channels on the side of `other`, and `size` channels on the side of the result.
 Expr channel_in_group(const Expr& other, int64_t other_size, const Expr& i, int64_t size,
                       int64_t groups);
 

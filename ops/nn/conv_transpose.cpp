@@ -16,9 +16,9 @@ struct AsGradient {
   bool any_appended = false;
 };
 
-/// Finds the convolution from type `y` to the type of x: along each axis, it has as many windows as
-/// x has elements. An output_padding of at least the stride would add windows. It is therefore
-/// subtracted from the padding at the end. Any remainder becomes zeros that are appended to y.
+/// Returns the convolution that maps type `y` to the type of x. Along each axis, its number of
+/// windows equals the extent of x. An output_padding of at least the stride would add windows, so
+/// it is subtracted from the trailing padding. Any remainder is appended to y as zeros.
 AsGradient as_gradient(const Attrs& attrs, const Type& y, const Shape& w) {
   AsGradient as{conv_attrs_of(attrs), y, List(w.size()), false};
   WindowAxes axes = conv_window(attrs, w);

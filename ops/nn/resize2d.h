@@ -29,7 +29,7 @@ struct ResizeAxis {
   /// out of range.
   int64_t max_outputs() const;
   Expr first_output(const Expr& element) const;
-  /// Sum of the weights with which output element `output` reads input element `element`.
+  /// Weight of input element `element` in output element `output`, summed over all taps.
   Expr weight(const Expr& output, const Expr& element, DType dtype) const;
 
  private:

@@ -36,8 +36,8 @@ ResizeAxis::AffineMap ResizeAxis::source() const {
 
 Expr ResizeAxis::source_numerator(const Expr& output) const {
   const AffineMap s = source();
-  const Expr place = output * Expr::index(s.scale) + Expr::index(s.offset);
-  return mode == Mode::linear ? resize_clamp(place, s.divisor * (in - 1)) : place;
+  const Expr numerator = output * Expr::index(s.scale) + Expr::index(s.offset);
+  return mode == Mode::linear ? resize_clamp(numerator, s.divisor * (in - 1)) : numerator;
 }
 
 Expr ResizeAxis::lower_element(const Expr& output) const {
@@ -65,10 +65,11 @@ Expr ResizeAxis::tap_weight(const Expr& output, int64_t tap, DType dtype) const 
 
 int64_t ResizeAxis::max_outputs() const {
   const AffineMap s = source();
-  // Counts outputs whose source coordinate is less than `reach` away from the element.
-  const int64_t reach = mode == Mode::nearest ? 1 : taps();
+  // An output reads the element only if its source coordinate lies in an interval of length
+  // `width`.
+  const int64_t width = mode == Mode::nearest ? 1 : taps();
   if (s.scale == 0) return out;
-  return std::min(out, (reach * s.divisor + s.scale - 1) / s.scale);
+  return std::min(out, (width * s.divisor + s.scale - 1) / s.scale);
 }
 
 Expr ResizeAxis::first_output(const Expr& element) const {

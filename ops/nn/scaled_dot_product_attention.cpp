@@ -10,7 +10,7 @@ namespace {
 
 /// Appends the optional operands of an attention kernel: the mask, then the random key. If there is
 /// a random key but no mask, appends an all-true mask.
-void append_options(Values& operands, Value mask, Value random_key) {
+void append_optional_operands(Values& operands, Value mask, Value random_key) {
   if (random_key && !mask) {
     mask = fill(*random_key.op()->graph(), {.type = Type{boolean, {1}, {}}, .value = 1});
   }
@@ -19,7 +19,7 @@ void append_options(Values& operands, Value mask, Value random_key) {
 }
 
 Attrs without_stream(Attrs attrs) {
-  attrs.erase("stream");  // the last element of the random key is the stream
+  attrs.erase("stream");  // the random key contains the stream
   return attrs;
 }
 
@@ -27,7 +27,7 @@ Attrs without_stream(Attrs attrs) {
 
 Values expand_attention(const ExpandCtx& c, Value mask, Value random_key) {
   Values operands = {c.in(0), c.in(1), c.in(2)};
-  append_options(operands, mask, random_key);
+  append_optional_operands(operands, mask, random_key);
   return record(*c.op().graph(), "attention", operands, without_stream(c.attrs()), c.op().loc);
 }
 
@@ -41,7 +41,7 @@ Values attention_gradients(const GradCtx& c, Value mask, Value random_key) {
   // c.dout(1) of logsumexp adds p * c.dout(1) to the score gradient p * (dy v^T - delta).
   if (c.dout(1)) delta = delta - c.dout(1);
   Values operands = {q, k, v, dy, logsumexp, delta};
-  append_options(operands, mask, random_key);
+  append_optional_operands(operands, mask, random_key);
   ir::Graph& graph = *c.op().graph();
   const Attrs attrs = without_stream(c.attrs());
   Values gradients(c.arity());
@@ -56,7 +56,7 @@ std::vector<Type> infer_attention(const InferCtx& c, size_t mask) {
   require_attention_operands(c, q, c.in(1), c.in(2));
   if (c.has(mask)) require_attention_mask(c, c.in(mask), q, c.in(1));
   const Shape y = {q.shape[0], q.shape[1], q.shape[2], c.in(2).shape[3]};
-  return {Type{q.dtype, y, {}}, attention_statistics_type(q)};
+  return {Type{q.dtype, y, {}}, logsumexp_type(q)};
 }
 
 std::vector<PortDef> attention_inputs() {

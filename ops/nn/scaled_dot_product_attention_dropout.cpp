@@ -19,7 +19,7 @@ Value mask_of_dropout(const ir::Op& op) {
 /// The random key of the attention kernels. Its last element is the random stream. The stream is
 /// not an attribute of the kernels, so that repeated layers share compiled kernels.
 Value random_key_of_dropout(const ir::Op& op) {
-  // A word of the Philox counter has 32 bits.
+  // Philox uses only the low 32 bits of the stream.
   const int64_t stream = op.attrs.get<int64_t>("stream") & 0xffffffff;
   const Value element =
       fill(*op.graph(), {.type = Type{i64, {1}, {}}, .value = static_cast<double>(stream)});

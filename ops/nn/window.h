@@ -19,24 +19,24 @@ struct WindowAxis {
   int64_t excess = 0;
 
   int64_t effective_kernel() const { return dilation * (kernel - 1) + 1; }
-  /// Number of windows along an axis of `in` elements plus padding; 0 if the padded axis is shorter
-  /// than a window.
-  int64_t windows(int64_t in) const;
-  /// Sets `excess` so that PyTorch's ceil_mode adds a last window for an axis of `in` elements.
-  /// This window begins before the end of the padding and extends beyond it.
-  void apply_ceil_mode(int64_t in);
+  /// Number of windows along an axis of `extent` elements plus padding; 0 if the padded axis is
+  /// shorter than a window.
+  int64_t windows(int64_t extent) const;
+  /// Sets `excess` for PyTorch's ceil_mode on an axis of `extent` elements. The number of windows
+  /// is then rounded up, but no window begins in the trailing padding.
+  void apply_ceil_mode(int64_t extent);
   /// Returns the index of the element that tap `tap` of window `window` reads. The index may be in
   /// the padding.
   Expr element(const Expr& window, const Expr& tap) const;
 
-  /// Returns the number of taps of window `window` that are inside the `in` elements, but at least
-  /// 1.
-  Expr taps_inside(const Expr& window, int64_t in) const;
-  /// Like taps_inside(), but also counts taps in the padding. Taps in `excess` do not count.
-  Expr taps_inside_padded_input(const Expr& window, int64_t in) const;
+  /// Returns the number of taps of window `window` outside of the padding, but at least 1. `extent`
+  /// is the number of elements of the axis.
+  Expr taps_inside(const Expr& window, int64_t extent) const;
+  /// Returns the number of taps of window `window` that read elements or padding. In ceil_mode,
+  /// taps past the trailing padding are not counted.
+  Expr taps_inside_padded_input(const Expr& window, int64_t extent) const;
 
-  /// A candidate for a window that contains a given element. Each element has
-  /// max_covering_windows() candidates.
+  /// One of the max_covering_windows() windows that may contain a given element.
   struct CoveringWindow {
     Expr window;  ///< index of the window; may be out of range
     Expr tap;     ///< tap that reads the element; in [0, kernel) if `valid`
@@ -64,25 +64,25 @@ WindowAxes pool_windows(const Attrs& attrs, const Shape& input);
 struct Window2d {
   WindowAxis y, x;
 };
-/// window_axes() for two dimensions.
+/// Like window_axes(), for two spatial dimensions.
 Window2d window_of(const Attrs& attrs, int64_t kernel_y, int64_t kernel_x);
 
 /// Number of taps of a window.
 int64_t taps_of(const WindowAxes& window);
 /// Upper bound of the number of windows that contain one element.
 int64_t covering_windows_of(const WindowAxes& window);
-/// Returns the index of the input element that a tap of the result element's window reads in
-/// channel `channel`: one expression per dimension of [N, C, ...]. The reduction variables from
-/// `first` on are the index of the tap.
+/// Returns the index of an input element: one expression per dimension of [N, C, ...]. `channel` is
+/// the index along C. The result element selects the window. Reduction variables `first`,
+/// `first` + 1, ... select the tap, one variable per spatial dimension.
 std::vector<Expr> window_element(const LowerCtx& c, const WindowAxes& window, const Expr& channel,
                                  size_t first = 0);
-/// A candidate for a window that contains the result element. The reduction variables from `first`
-/// on are the index of the candidate.
+/// One of the covering_windows_of() windows that may contain the result element.
 struct CoveringWindows {
   std::vector<Dim> extents;       ///< extents of the reduction variables
   std::vector<Expr> window, tap;  ///< one entry per axis
   Expr valid;                     ///< whether the window contains the element; null: always
 };
+/// Reduction variables `first`, `first` + 1, ... select the window, one variable per axis.
 CoveringWindows covering_windows(const LowerCtx& c, const WindowAxes& window, size_t first = 0);
 
 /// Windows of adaptive pooling along one axis, as in PyTorch: `out` windows over `in` elements.
@@ -138,7 +138,7 @@ std::string accepted_padding(int dims);
 /// Throws UserError unless `type` is a float tensor [N, C, ...] with `dims` spatial dimensions in
 /// which at most N depends on the batch size.
 void require_spatial_input(const InferCtx& c, const Type& type, int dims);
-/// require_spatial_input() for two spatial dimensions.
+/// Like require_spatial_input(), for two spatial dimensions.
 void require_nchw(const InferCtx& c, const Type& type);
 /// Throws UserError unless the attributes of a window (kernel, stride, padding, dilation) have
 /// valid lengths and values.

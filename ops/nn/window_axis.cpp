@@ -4,19 +4,19 @@
 
 namespace fluid {
 
-int64_t WindowAxis::windows(int64_t in) const {
-  const int64_t room = in + before + after + excess - effective_kernel();
+int64_t WindowAxis::windows(int64_t extent) const {
+  const int64_t room = extent + before + after + excess - effective_kernel();
   return room < 0 ? 0 : room / stride + 1;
 }
 
-void WindowAxis::apply_ceil_mode(int64_t in) {
-  const int64_t end = in + before + after;
+void WindowAxis::apply_ceil_mode(int64_t extent) {
+  const int64_t end = extent + before + after;
   const int64_t room = end - effective_kernel() + stride - 1;
   if (room < 0) return;
   int64_t last = room / stride;
-  // Drops a window that begins in the padding after the elements, because it would contain no
+  // Drops the last window if it begins in the trailing padding, because it would contain no
   // element.
-  if (last * stride >= in + before) --last;
+  if (last * stride >= extent + before) --last;
   excess = std::max(last * stride + effective_kernel() - end, int64_t{0});
 }
 
@@ -39,13 +39,13 @@ Expr WindowAxis::taps_between(const Expr& window, int64_t low, int64_t high) con
   return scalar::max(count, Expr::index(1));
 }
 
-Expr WindowAxis::taps_inside(const Expr& window, int64_t in) const {
-  return taps_between(window, 0, in);
+Expr WindowAxis::taps_inside(const Expr& window, int64_t extent) const {
+  return taps_between(window, 0, extent);
 }
 
-Expr WindowAxis::taps_inside_padded_input(const Expr& window, int64_t in) const {
+Expr WindowAxis::taps_inside_padded_input(const Expr& window, int64_t extent) const {
   if (excess == 0) return Expr::index(kernel);
-  return taps_between(window, -before, in + after);
+  return taps_between(window, -before, extent + after);
 }
 
 int64_t WindowAxis::max_covering_windows() const {

@@ -5,15 +5,15 @@
 namespace fluid {
 namespace {
 
-// Larger than the rounding error of log(periods) / log(growth). Smaller than the change of this
-// quotient in one update.
+// Added to log(periods) / log(growth) before rounding down. Exceeds the rounding error of the
+// quotient, but not its change in one update.
 constexpr double kRoundingOfLog = 1e-12;
 
 /// Returns the position in the current period, in [0, 1). `t` is the number of updates since the
 /// first period began.
 Expr position_in_period(const Expr& t, double period, double growth) {
   if (growth == 1) return t / period - scalar::unary(ScalarOp::floor, t / period);
-  const Expr periods = t * ((growth - 1) / period) + 1.0;  // growth^n at the start of period n
+  const Expr periods = t * ((growth - 1) / period) + 1.0;  // growth^n when period n starts
   const Expr n = scalar::unary(
       ScalarOp::floor, scalar::unary(ScalarOp::log, periods) / std::log(growth) + kRoundingOfLog);
   const Expr scale = scalar::pow(Expr::constant(f64, growth), n);

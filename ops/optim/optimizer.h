@@ -72,9 +72,10 @@ struct OptimizerDef {
   std::vector<OptimizerState> states = {};
   std::vector<OptimizerScalar> scalars = {};
   std::vector<OptimizerTensor> tensors = {};
-  /// Name of the optimizer for parameters that are not matrices; empty: this optimizer. Its setting
-  /// `s` takes the value of setting `<name>_s` of this optimizer, or of `s` if there is no
-  /// `<name>_s`. Setting `<name>_lr_scale` scales its learning rate.
+  /// Name of the optimizer for parameters that are not matrices; empty: this optimizer.
+  /// Setting `<name>_s` of this optimizer is the value of setting `s` of optimizer `<name>`.
+  /// Without `<name>_s`, both optimizers share `s`. Setting `<name>_lr_scale` scales the learning
+  /// rate of optimizer `<name>`.
   std::string non_matrix_optimizer = {};
   double flops = 0;  ///< floating-point operations for one element
   /// Additional checks of the settings, besides their ranges; may be null.
@@ -83,8 +84,9 @@ struct OptimizerDef {
   std::function<std::vector<Expr>(const OptimizerCtx&)> update;
 };
 OpDef optimizer_def(OptimizerDef optimizer);
-/// OpDef of an op that computes a tensor for OptimizerScalar::norm_of. The op has the attributes of
-/// `optimizer`, and its operands except the scalars. `value` returns an element of the tensor.
+/// OpDef of an op that computes a tensor for OptimizerScalar::norm_of. The op has the attributes
+/// and operands of `optimizer`, except the scalar operands. `value` returns an element of the
+/// tensor.
 OpDef optimizer_value_def(const OptimizerDef& optimizer, std::string name, std::string doc,
                           std::function<Expr(const OptimizerCtx&)> value);
 

@@ -12,7 +12,7 @@ namespace fluid {
 /// The training recipes of a program: its `train` ops, in recorded order.
 std::vector<ir::Op*> recipes_of(const ir::Graph& graph);
 
-/// Name of a recipe; empty for the only recipe of a program, if it has no name.
+/// Name of a recipe. May be empty if the program has only one recipe.
 std::string recipe_name(const ir::Op& train);
 
 /// Name of each recipe, in the order in which the `train` ops were recorded.

@@ -33,9 +33,8 @@ void check_schedule(const InferCtx& c) {
   (*def->infer)(InferCtx(*def->name, operands, complete, c.loc()));
 }
 
-/// Checks the lengths of attributes `waits`, `cuts` and `bucket`, and the range of `rank`. `cuts`
-/// concatenates the shard bounds of all parameters: the first element of each rank's shard, then
-/// the number of elements of the parameter.
+/// Checks the lengths of attributes `waits`, `cuts` and `bucket` for `parameters` parameters, and
+/// the range of `rank`. `cuts` concatenates the shard bounds (kShardBounds) of all parameters.
 void check_parameters(const InferCtx& c, size_t parameters) {
   const auto waits = c.attrs().get_or("waits", std::vector<int64_t>()).size();
   const auto cuts = c.attrs().get_or("cuts", std::vector<int64_t>()).size();

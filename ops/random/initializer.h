@@ -45,8 +45,8 @@ Fan calculate_fan(const Shape& shape, const Loc& loc);
 Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, const Type& type,
                          const Attrs& attrs, const Loc& loc);
 
-/// The values of initialiser "array", in f64; nullopt for others. record_initializer() records
-/// zeros in their place.
+/// Returns the values of initialiser "array" in f64; nullopt for every other initialiser.
+/// record_initializer() records zeros instead of these values.
 std::optional<Tensor> initial_values(const Type& type, const Attrs& attrs);
 
 /// Whether the initialiser that `attrs` selects is "zeros".

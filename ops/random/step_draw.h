@@ -4,7 +4,8 @@
 
 namespace fluid {
 
-/// The random state operand, and the attribute "stream", of ops that draw new numbers in each step.
+/// Definitions of the random state operand and of attribute "stream", for ops that draw new random
+/// numbers in each step.
 PortDef random_state_port();
 AttrDef stream_attr();
 

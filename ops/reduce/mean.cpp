@@ -11,8 +11,8 @@ std::vector<Type> infer_mean(const InferCtx& c) {
   return infer_reduction(c);
 }
 
-/// Returns the number of elements in each mean, as a scalar of `dtype`. Computed at run time if the
-/// batch dimension is reduced.
+/// Returns the number of elements that each mean averages, as a scalar of `dtype`. Computed at run
+/// time if the batch dimension is reduced.
 Value count(Value x, const Attrs& attrs, DType dtype) {
   Type reduced{dtype, {}, {}};
   for (const int64_t axis :

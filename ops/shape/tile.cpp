@@ -66,7 +66,7 @@ OpDef tile_op() {
       .effects = Pure{},
       .amp = Amp::kFollow,
       .cost = cost_per_element(0),
-      .in_place = {{0, 0}},  // applies only if the types are equal: no dimension is repeated
+      .in_place = {{0, 0}},  // takes effect only without repetition: requires equal types
       .lower = Map{[](const LowerCtx& c) {
         const Shape& x = c.in_type(0).shape;
         const size_t rank = c.out_type().shape.size(), added = rank - x.size();

@@ -9,8 +9,8 @@ namespace fluid {
 /// gradient in the state kept_gradient_name().
 inline constexpr const char* kKeepGradient = "keep_gradient";
 
-/// Prefix of the names of outputs that only show a value of the program, as `train --dump` does.
-/// The program hash of a checkpoint omits these outputs and kKeepGradient.
+/// Name prefix of debug outputs, such as those of `train --dump`. The program hash of a checkpoint
+/// ignores these outputs and the attribute kKeepGradient.
 inline constexpr std::string_view kDumpPrefix = "dump.";
 
 inline std::string kept_gradient_name(std::string_view parameter) {

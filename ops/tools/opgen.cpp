@@ -106,7 +106,7 @@ std::string camel(const std::string& name) {
 
 /// Whether the generated function returns a single Value, because all results except the first are
 /// auxiliary.
-bool gives_one_value(const OpDef& def) {
+bool returns_single_value(const OpDef& def) {
   if (def.outputs->back().variadic) return false;
   return std::all_of(def.outputs->begin() + 1, def.outputs->end(),
                      [](const PortDef& p) { return p.auxiliary; });
@@ -126,7 +126,7 @@ std::string signature(const OpDef& def, size_t operands, bool defaults) {
                          (defaults && !required ? " = {}" : ""));
   }
   parameters.push_back(defaults ? "const Loc& loc = Loc::here()" : "const Loc& loc");
-  std::string s = (gives_one_value(def) ? "Value " : "Values ") + *def.name + "(";
+  std::string s = (returns_single_value(def) ? "Value " : "Values ") + *def.name + "(";
   for (size_t i = 0; i < parameters.size(); ++i) s += (i ? ", " : "") + parameters[i];
   return s + ")";
 }
@@ -277,7 +277,7 @@ void write_body(std::ostream& out, const OpDef& def, size_t operands) {
   const std::string graph =
       operands == 0 ? "graph" : "graph_of(" + first + ", \"" + name + "\", loc)";
   out << " return record(" << graph << ", \"" << name << "\", " << values << ", " << attrs_text(def)
-      << ", loc)" << (gives_one_value(def) ? ".at(0)" : "") << "; }\n";
+      << ", loc)" << (returns_single_value(def) ? ".at(0)" : "") << "; }\n";
 }
 
 void write_source(std::ostream& out) {
