@@ -76,7 +76,7 @@ struct Compiler::Impl {
   explicit Impl(CompilerOptions o)
       : options(std::move(o)),
         spec(emit::cpu_target_spec(options.cpu)),
-        cache(ObjectCache::for_kernels(options.cache_dir, options.cache_limit)) {
+        cache(ObjectCache::open_kernel_cache(options.cache_dir, options.cache_limit)) {
     spec_text = spec.triple + "\n" + spec.cpu + "\n" + spec.features + "\n" +
                 emit::code_generator_version() + "\n";
   }

@@ -178,7 +178,7 @@ int64_t bytes_named_as_entries(const fs::path& directory) {
 
 }  // namespace
 
-ObjectCache ObjectCache::for_kernels(std::string directory, int64_t limit) {
+ObjectCache ObjectCache::open_kernel_cache(std::string directory, int64_t limit) {
   if (const char* shared = std::getenv("FLUID_KERNEL_CACHE")) directory = shared;
   return {std::move(directory), limit};
 }

@@ -96,17 +96,17 @@ void Sweep::make_nests() {
     if (stages_.size() <= stage) stages_.resize(stage + 1);
   }
   for (FlatRoot& root : roots_) {
-    Nest& nest = find_or_add_nest(root);
+    LoopNest& nest = find_or_add_nest(root);
     nest.roots.push_back(&root);
   }
 }
 
 /// Returns the nest with the same loops as the root. If there is none, adds a nest. Renames the
 /// variables of the root to the variables of the nest.
-Sweep::Nest& Sweep::find_or_add_nest(FlatRoot& root) {
-  std::vector<Nest>& nests = stages_[static_cast<size_t>(root.source->stage)];
+Sweep::LoopNest& Sweep::find_or_add_nest(FlatRoot& root) {
+  std::vector<LoopNest>& nests = stages_[static_cast<size_t>(root.source->stage)];
   const PartialResults* partial = partial_results_of(root);
-  Nest wanted;
+  LoopNest wanted;
   const Vars result_vars = without(root.out, rows_);
   wanted.array = partial && !partial->block_major && !result_vars.empty();
   wanted.result_dims = partial && partial->block_major ? result_vars.size() : 0;
@@ -116,7 +116,7 @@ Sweep::Nest& Sweep::find_or_add_nest(FlatRoot& root) {
     wanted.inner = result_vars;
   }
   for (int64_t v : without(root.reduce, rows_)) wanted.inner.push_back(v);
-  for (Nest& nest : nests) {
+  for (LoopNest& nest : nests) {
     const bool fits = !wanted.array && !nest.array && wanted.outer.empty() && nest.outer.empty() &&
                       std::ranges::equal(wanted.inner, nest.inner, [&](int64_t a, int64_t b) {
                         return b_.extent(a) == b_.extent(b);
@@ -141,7 +141,7 @@ Sweep::Nest& Sweep::find_or_add_nest(FlatRoot& root) {
 double Sweep::operations_per_row() const {
   double n = 0;
   for (const auto& nests : stages_) {
-    for (const Nest& nest : nests) {
+    for (const LoopNest& nest : nests) {
       double point = 0;
       for (const FlatRoot* s : nest.roots) point += operation_count(*s);
       n += point * estimated_trip_count(b_, nest.outer) * estimated_trip_count(b_, nest.inner);
@@ -156,7 +156,7 @@ void Sweep::choose_vector_vars() {
   double inside = 0;
   bool fixed_rows = false;
   for (auto& nests : stages_) {
-    for (Nest& nest : nests) {
+    for (LoopNest& nest : nests) {
       const double points =
           estimated_trip_count(b_, nest.outer) * estimated_trip_count(b_, nest.inner);
       double best = 0;
@@ -187,7 +187,7 @@ void Sweep::choose_vector_vars() {
   for (int64_t v : rows_) {
     double good = 0;
     for (const auto& nests : stages_) {
-      for (const Nest& nest : nests) {
+      for (const LoopNest& nest : nests) {
         const double points =
             estimated_trip_count(b_, nest.outer) * estimated_trip_count(b_, nest.inner);
         for (const FlatRoot* s : nest.roots) good += points * vectorization_score(b_, *s, v).score;
@@ -203,7 +203,7 @@ void Sweep::choose_vector_vars() {
   std::erase(rows_, row_vector_);
   rows_.push_back(row_vector_);
   for (auto& nests : stages_) {
-    for (Nest& nest : nests) nest.vector = -1;
+    for (LoopNest& nest : nests) nest.vector = -1;
   }
 }
 
@@ -212,7 +212,7 @@ void Sweep::choose_vector_vars() {
 /// loop makes the interleaved stores contiguous.
 void Sweep::choose_interleaved() {
   if (b_.processor.gpu || row_vector_ < 0 || stages_.size() != 1 || stages_[0].size() != 1) return;
-  const Nest& nest = stages_[0][0];
+  const LoopNest& nest = stages_[0][0];
   if (!nest.outer.empty() || !nest.inner.empty() || nest.roots.size() != 1) return;
   const FlatRoot& root = *nest.roots.front();
   if (root.is_reduction() || root.stores.size() != 1) return;
@@ -250,7 +250,7 @@ bool Sweep::rows_are_innermost() const {
 /// would wait for the store of the previous row's sum.
 void Sweep::choose_register_partials() {
   if (b_.processor.gpu || stages_.size() != 1 || stages_.front().size() != 1) return;
-  const Nest& nest = stages_.front().front();
+  const LoopNest& nest = stages_.front().front();
   if (nest.result_dims != 1 || nest.inner != Vars{nest.vector} || b_.extent(nest.vector).batch) {
     return;
   }
@@ -351,7 +351,7 @@ void Sweep::init_partial_results(const Expr& block_index, kir::Block& out) {
     if (!p.block_major) {
       bool per_lane = row_vector_ >= 0;
       for (const auto& nests : stages_) {
-        for (const Nest& nest : nests) {
+        for (const LoopNest& nest : nests) {
           const bool here = std::ranges::find(nest.roots, p.root) != nest.roots.end();
           per_lane = per_lane || (here && nest.vector >= 0);
         }
@@ -476,7 +476,7 @@ kir::Block& Sweep::emit_row_loops(const Expr& block_index, kir::Block& out) {
 
 void Sweep::emit_row(kir::Block& out) {
   for (const auto& nests : stages_) {
-    for (const Nest& nest : nests) emit_nest(nest, out);
+    for (const LoopNest& nest : nests) emit_nest(nest, out);
   }
 }
 
@@ -499,7 +499,7 @@ kir::Block& Sweep::emit_flattened_loop(int64_t fastest, const Vars& others, kir:
 /// for an array of accumulators, and if the loop over the vector variable alone is long enough. If
 /// the sums are in memory, excludes reduction variables, because two threads would otherwise add to
 /// the same sum.
-Vars Sweep::vars_to_flatten(const Nest& nest, const Vars& vars) const {
+Vars Sweep::vars_to_flatten(const LoopNest& nest, const Vars& vars) const {
   const bool wide = estimated_extent(b_.extent(nest.vector)) >= kFullBlockIterations;
   if (!b_.processor.gpu || nest.array || wide) return {};
   Vars flat = without(vars, {nest.vector});
@@ -513,7 +513,7 @@ Vars Sweep::vars_to_flatten(const Nest& nest, const Vars& vars) const {
 
 /// Emits loops over `vars`. The loop over the vector variable of the nest is innermost, and short
 /// loops are unrolled.
-kir::Block& Sweep::emit_nest_loops(const Nest& nest, const Vars& vars, kir::Block& out) {
+kir::Block& Sweep::emit_nest_loops(const LoopNest& nest, const Vars& vars, kir::Block& out) {
   const bool vector = contains(vars, nest.vector);
   const Vars flat = vector ? vars_to_flatten(nest, vars) : Vars();
   const Vars order = without(without(vars, {nest.vector}), flat);
@@ -552,7 +552,7 @@ void Sweep::declare_accumulator(const FlatRoot& root, bool per_lane, kir::Block&
 }
 
 /// Emits the loops around the accumulators of a nest.
-kir::Block& Sweep::emit_outer_loops(const Nest& nest, kir::Block& out) {
+kir::Block& Sweep::emit_outer_loops(const LoopNest& nest, kir::Block& out) {
   if (!innermost_rows_) return emit_nest_loops(nest, nest.outer, out);
   kir::Block* at = &out;
   for (int64_t v : nest.outer) {
@@ -561,7 +561,7 @@ kir::Block& Sweep::emit_outer_loops(const Nest& nest, kir::Block& out) {
   return add_loop(*at, row_vector_, row_begin_, row_end_, kir::For::Kind::vector);
 }
 
-void Sweep::emit_nest(Nest nest, kir::Block& out) {
+void Sweep::emit_nest(LoopNest nest, kir::Block& out) {
   if (innermost_rows_ && std::ranges::none_of(nest.roots, &FlatRoot::is_reduction)) {
     nest.outer.swap(nest.inner);  // no accumulators: make the row loop the innermost loop
   }
@@ -599,7 +599,7 @@ void Sweep::emit_nest(Nest nest, kir::Block& out) {
 /// Computes the values of all roots before the first store, because an output may alias an input.
 /// If the accumulators are in registers, `vector` is the number of the vector along the vector
 /// variable, and indexes the accumulators. Otherwise `vector` is null.
-void Sweep::emit_loop_body(const Nest& nest, std::vector<FlatRoot> roots, const Expr& vector,
+void Sweep::emit_loop_body(const LoopNest& nest, std::vector<FlatRoot> roots, const Expr& vector,
                            kir::Block& out) {
   std::vector<Expr*> bodies;
   bool stores = false;
@@ -622,7 +622,7 @@ void Sweep::emit_loop_body(const Nest& nest, std::vector<FlatRoot> roots, const 
   }
 }
 
-void Sweep::accumulate(const Nest& nest, const FlatRoot& root, const Expr& value,
+void Sweep::accumulate(const LoopNest& nest, const FlatRoot& root, const Expr& value,
                        const Expr& vector, kir::Block& out) {
   const PartialResults* partial = partial_results_of(root);
   if (partial && partial->block_major && !in_registers_) {

@@ -37,7 +37,7 @@ class Sweep {
 
  private:
   /// Roots of one stage that share a loop nest, which runs once for each row.
-  struct Nest {
+  struct LoopNest {
     Vars outer;  ///< result variables whose loops enclose the accumulators
     Vars inner;  ///< all other variables except row variables
     /// Number of leading `inner` variables that index accumulators in memory.
@@ -52,7 +52,7 @@ class Sweep {
   };
 
   void make_nests();
-  Nest& find_or_add_nest(FlatRoot& root);
+  LoopNest& find_or_add_nest(FlatRoot& root);
   void choose_vector_vars();
   void choose_interleaved();
   void choose_register_partials();
@@ -70,18 +70,18 @@ class Sweep {
   kir::Block& emit_row_loops(const Expr& block_index, kir::Block& out);
   void emit_row(kir::Block& out);
   bool rows_are_innermost() const;
-  kir::Block& emit_outer_loops(const Nest& nest, kir::Block& out);
-  void emit_nest(Nest nest, kir::Block& out);
-  void emit_loop_body(const Nest& nest, std::vector<FlatRoot> roots, const Expr& vector,
+  kir::Block& emit_outer_loops(const LoopNest& nest, kir::Block& out);
+  void emit_nest(LoopNest nest, kir::Block& out);
+  void emit_loop_body(const LoopNest& nest, std::vector<FlatRoot> roots, const Expr& vector,
                       kir::Block& out);
   void for_each_vector(int64_t var, kir::Block& out,
                        const std::function<void(const Expr& vector, kir::Block& loop)>& body);
   void emit_reduction_results(const FlatRoot& root, kir::Block& out);
-  kir::Block& emit_nest_loops(const Nest& nest, const Vars& vars, kir::Block& out);
-  Vars vars_to_flatten(const Nest& nest, const Vars& vars) const;
+  kir::Block& emit_nest_loops(const LoopNest& nest, const Vars& vars, kir::Block& out);
+  Vars vars_to_flatten(const LoopNest& nest, const Vars& vars) const;
   kir::Block& emit_flattened_loop(int64_t fastest, const Vars& others, kir::Block& out);
   void declare_accumulator(const FlatRoot& root, bool per_lane, kir::Block& out);
-  void accumulate(const Nest& nest, const FlatRoot& root, const Expr& value, const Expr& vector,
+  void accumulate(const LoopNest& nest, const FlatRoot& root, const Expr& value, const Expr& vector,
                   kir::Block& out);
   const PartialResults* partial_results_of(const FlatRoot& root) const;
   void for_each_result(const FlatRoot& root, kir::Block& out,
@@ -91,7 +91,7 @@ class Sweep {
   std::vector<FlatRoot> roots_;
   Vars rows_;
   SweepOptions options_;
-  std::vector<std::vector<Nest>> stages_;
+  std::vector<std::vector<LoopNest>> stages_;
   int64_t row_vector_ = -1;  ///< vectorized row variable; -1: none
   /// Whether the loop over the vectorized row variable is inside (true) or around (false) the loops
   /// over the results of a row.

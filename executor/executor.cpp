@@ -259,7 +259,7 @@ class Executor::Impl {
     if (variables == VariableSet::all) averages_.require_not_in_use("broadcast()");
     if (group_.is_single_process()) return;
     if (variables == VariableSet::buffers) {
-      group_.barrier_before_start();
+      group_.ensure_startup_barrier();
       broadcast_variables(session_, buffers());
     } else if (group_.started()) {
       broadcast_initialised_variables();
@@ -440,7 +440,7 @@ class Executor::Impl {
     if (options_.distributed.zero > 0 && !session_.steps().has_step_for(Mode::train)) {
       throw UserError("prepare() a training step before broadcast(): its state is shared");
     }
-    group_.start();
+    group_.startup_barrier();
     group_.check_equal("program", ir::print(session_.recorded_program()));
     group_.check_equal("set of options", options_equal_on_all_ranks());
     tuning_sync_.merge_choices(group_, session_);

@@ -25,8 +25,8 @@ void CollectiveQueue::reserve(size_t count) {
   started_.reserve(count);
 }
 
-void CollectiveQueue::start(CollectiveKind kind, void* data, int64_t count, DType dtype,
-                            TimeSpan* times) {
+void CollectiveQueue::enqueue(CollectiveKind kind, void* data, int64_t count, DType dtype,
+                              TimeSpan* times) {
   {
     const std::lock_guard lock(mutex_);
     started_.push_back({kind, data, count, dtype, times});
@@ -34,19 +34,19 @@ void CollectiveQueue::start(CollectiveKind kind, void* data, int64_t count, DTyp
   changed_.notify_all();
 }
 
-void CollectiveQueue::wait(size_t count) {
+void CollectiveQueue::wait_for_first(size_t count) {
   std::unique_lock lock(mutex_);
-  wait(count, lock);
+  wait_for_first(count, lock);
 }
 
-void CollectiveQueue::wait(size_t count, std::unique_lock<std::mutex>& lock) {
+void CollectiveQueue::wait_for_first(size_t count, std::unique_lock<std::mutex>& lock) {
   changed_.wait(lock, [&] { return completed_ >= count || failure_; });
   if (failure_) std::rethrow_exception(failure_);
 }
 
 void CollectiveQueue::wait_for_all() {
   std::unique_lock lock(mutex_);
-  wait(started_.size(), lock);
+  wait_for_first(started_.size(), lock);
   started_.clear();
   completed_ = 0;
 }
@@ -85,7 +85,7 @@ void CollectiveQueue::run_queue() {
     if (next.times != nullptr) next.times->begin = clock_ns();
     try {
       run(next);
-    } catch (...) {  // wait() rethrows it
+    } catch (...) {  // wait_for_first() rethrows it
       failure = std::current_exception();
     }
     if (next.times != nullptr) next.times->end = clock_ns();

@@ -28,7 +28,7 @@ ProcessGroup::ProcessGroup(Place place, const ExecutorOptions& options)
     fluid::check_equal(*communicator_, world_, "kind of place", place == cpu() ? 0 : 1);
 }
 
-void ProcessGroup::start() {
+void ProcessGroup::startup_barrier() {
   barrier();
   started_ = true;
 }
@@ -37,13 +37,13 @@ void ProcessGroup::barrier() {
   if (!is_single_process()) communicator_->barrier(rendezvous_timeout_);
 }
 
-void ProcessGroup::barrier_before_start() {
+void ProcessGroup::ensure_startup_barrier() {
   if (!started_) barrier();
 }
 
 std::string ProcessGroup::broadcast_from_rank_0(const std::string& text) {
   if (is_single_process()) return text;
-  barrier_before_start();
+  ensure_startup_barrier();
   return broadcast_text(*communicator_, world_, text, 0);
 }
 
@@ -64,20 +64,20 @@ void ProcessGroup::run_on_rank_0(const std::function<void()>& work) {
 
 void ProcessGroup::check_equal(const std::string& subject, const std::string& value) {
   if (is_single_process()) return;
-  barrier_before_start();
+  ensure_startup_barrier();
   fluid::check_equal(*communicator_, world_, subject, XXH3_64bits(value.data(), value.size()));
 }
 
 void ProcessGroup::check_equal(const std::string& subject,
                                const std::map<std::string, std::string>& values) {
   if (is_single_process()) return;
-  barrier_before_start();
+  ensure_startup_barrier();
   fluid::check_equal(*communicator_, world_, subject, values);
 }
 
 void ProcessGroup::all_reduce(std::span<double> values) {
   if (is_single_process()) return;
-  barrier_before_start();
+  ensure_startup_barrier();
   communicator_->all_reduce(values.data(), static_cast<int64_t>(values.size()), f64);
 }
 

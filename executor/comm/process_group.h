@@ -28,14 +28,14 @@ class ProcessGroup {
 
   /// Barrier before the first step. Waits up to rendezvous_timeout, because ranks may take very
   /// different times to start up.
-  void start();
+  void startup_barrier();
   bool started() const { return started_; }
 
   /// Barrier with the timeout `rendezvous_timeout`, which is longer than the timeout of
   /// collectives. Used, for example, while rank 0 saves a checkpoint.
   void barrier();
-  /// Calls barrier() if start() has not run, because the ranks may still be starting up.
-  void barrier_before_start();
+  /// Calls barrier() if startup_barrier() has not run, because the ranks may still be starting up.
+  void ensure_startup_barrier();
   /// Returns the `text` of rank 0 on all ranks.
   std::string broadcast_from_rank_0(const std::string& text);
   /// Runs `work` on rank 0 while the other ranks wait. If `work` throws, rank 0 rethrows its

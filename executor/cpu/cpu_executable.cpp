@@ -179,7 +179,7 @@ void CpuExecutable::add_kernels(const ir::Graph& main, const Options& options, K
   std::map<const ir::Op*, LibraryRoutine> libraries;
   std::vector<const kir::Kernel*> kernels;
   std::vector<std::pair<size_t, size_t>> uses;  // index into calls_, index into `kernels`
-  for (const StepCall& call : step_calls(main, plan_, options, ScanCalls::loops)) {
+  for (const StepCall& call : step_calls(main, plan_, options, ScanLowering::loops)) {
     const ir::Op& op = *call.op;
     if (call.copy_bytes > 0) {
       calls_.push_back(cpu_call(call));
@@ -270,8 +270,8 @@ StepStatus CpuExecutable::data_check_status() const {
 
 void CpuExecutable::run_call(const CpuCall& call, void* const* buffers, TimeSpan* collective_time) {
   if (call.collective.is_collective()) {
-    return collective_queue_->start(call.collective.kind, buffers[0], call.collective.elements,
-                                    call.op->operands.front().dtype(), collective_time);
+    return collective_queue_->enqueue(call.collective.kind, buffers[0], call.collective.elements,
+                                      call.op->operands.front().dtype(), collective_time);
   }
   if (call.copy_bytes > 0) {
     std::memcpy(buffers[1], buffers[0], static_cast<size_t>(call.copy_bytes));
@@ -299,7 +299,7 @@ void CpuExecutable::call_library(const CpuCall& call, size_t slots, int64_t step
   }
 }
 
-std::vector<ExecutableCall> CpuExecutable::call_ops() const {
+std::vector<ExecutableCall> CpuExecutable::calls() const {
   std::vector<ExecutableCall> ops;
   for (const CpuCall& call : calls_) ops.push_back({call.op, call.steps});
   return ops;
@@ -358,7 +358,7 @@ StepStatus CpuExecutable::run_calls(size_t slots, Clock clock) {
     }
     if (call.collective.awaited_collectives > 0 && step == 0) {
       clock.wait_begins(i);
-      collective_queue_->wait(call.collective.awaited_collectives);
+      collective_queue_->wait_for_first(call.collective.awaited_collectives);
       clock.wait_ends(i);
     }
     void* const* buffers = call.addresses(slots, step);

@@ -61,7 +61,7 @@ class CpuExecutable : public Executable {
   void bind(const MemoryAddresses& memory, const Variables& variables) override;
   std::optional<StepStatus> start(Slots slots, RunTimes* times) override;
   StepStatus finish(int output_slot) override;
-  std::vector<ExecutableCall> call_ops() const override;
+  std::vector<ExecutableCall> calls() const override;
   void set_observer(KernelObserver observer) override { observer_ = std::move(observer); }
   /// Disables the skipping of collectives in runs with an observer (see set_observer()). No other
   /// rank may take part in the collectives.

@@ -43,7 +43,7 @@ struct GpuConvolutionPlan : FluidGpuPlan {
         description(convolution, gpu->dnn) {}
 
   const char* action() const override { return "computing a convolution"; }
-  FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& operands) override;
+  FluidGpuResult enqueue(FluidGpuStream* stream, const FluidGpuOperands& operands) override;
   cudnnStatus_t execute(FluidGpuStream* stream, const FluidGpuOperands& operands) const;
 
   ConvolutionDescription description;
@@ -51,7 +51,7 @@ struct GpuConvolutionPlan : FluidGpuPlan {
 };
 
 /// Copies the addend to the result first, because cuDNN adds to the result's content (beta = 1).
-FluidGpuResult GpuConvolutionPlan::queue(FluidGpuStream* stream, const FluidGpuOperands& f) {
+FluidGpuResult GpuConvolutionPlan::enqueue(FluidGpuStream* stream, const FluidGpuOperands& f) {
   if (has_addend && f.addend != f.result) {
     const cudaError_t copied =
         cudaMemcpyAsync(f.result, f.addend, static_cast<size_t>(description.result_bytes()),

@@ -66,7 +66,7 @@ FluidGpuResult plan_execute(FluidGpuStream* stream, FluidGpuPlan* gpu_plan,
   }
   const std::string error = validation_error(*gpu_plan, *operands);
   if (!error.empty()) return invalid_usage(gpu, gpu_plan->action(), error);
-  const FluidGpuResult queued = gpu_plan->queue(stream, *operands);
+  const FluidGpuResult queued = gpu_plan->enqueue(stream, *operands);
   gpu_plan->loaded |= queued == fluid_gpu_ok && !captured;
   return queued;
 }

@@ -12,7 +12,7 @@ struct FluidGpuPlan {
   /// Returns a description of the plan's work, such as "multiplying matrices", for error messages.
   virtual const char* action() const = 0;
   /// Enqueues one execution of the plan on `stream`.
-  virtual FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& operands) = 0;
+  virtual FluidGpuResult enqueue(FluidGpuStream* stream, const FluidGpuOperands& operands) = 0;
 
   FluidGpu* gpu;
   bool has_addend, has_bias;

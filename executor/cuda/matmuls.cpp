@@ -59,14 +59,14 @@ struct MatmulPlan : FluidGpuPlan {
         description(plan_matmul) {}
 
   const char* action() const override { return "multiplying matrices"; }
-  FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& operands) override;
+  FluidGpuResult enqueue(FluidGpuStream* stream, const FluidGpuOperands& operands) override;
 
   FluidGpuMatmul matmul;
   MatmulDescription description;
   cublasLtMatmulAlgo_t algorithm = {};
 };
 
-FluidGpuResult MatmulPlan::queue(FluidGpuStream* stream, const FluidGpuOperands& f) {
+FluidGpuResult MatmulPlan::enqueue(FluidGpuStream* stream, const FluidGpuOperands& f) {
   if (has_bias) description.set_bias(f.bias);
   const double one = 1, addend_scale = has_addend ? 1 : 0;
   const auto one_f32 = static_cast<float>(one), addend_scale_f32 = static_cast<float>(addend_scale);

@@ -56,10 +56,10 @@ using KernelObserver = std::function<bool(const ir::Op& op, void* const* buffers
 /// Thrown by Executable::bind() when a library fails to prepare a kernel that the target had
 /// assigned to the library. If the program is compiled again, a generated kernel replaces the
 /// library kernel.
-class LibraryRejection : public DeviceError {
+class LibraryPreparationError : public DeviceError {
  public:
   /// `what`: the op and the reason, in one line.
-  explicit LibraryRejection(const std::string& what)
+  explicit LibraryPreparationError(const std::string& what)
       : DeviceError(what + "; start the program again: code is generated for it then"),
         reason_(what) {}
   const std::string& reason() const { return reason_; }
@@ -84,8 +84,8 @@ class Executable {
   /// bind() must be called before the next step.
   virtual void unbind() {}
   /// Binds the call list to addresses. May overwrite slots and transient memory. Throws
-  /// LibraryRejection when a library fails to prepare one of its kernels. The program must then be
-  /// compiled again.
+  /// LibraryPreparationError when a library fails to prepare one of its kernels. The program must
+  /// then be compiled again.
   virtual void bind(const MemoryAddresses& memory, const Variables& variables) = 0;
   /// Starts a step on the given slots, ordered after all earlier steps on this memory. Returns the
   /// step's status, or nullopt if the step runs asynchronously. If the step runs asynchronously,
@@ -93,7 +93,7 @@ class Executable {
   /// nothing.
   ///
   /// If `times` is not null, stores the times of the step in `times`, as values of clock_ns().
-  /// `times->calls` must have one entry for each of call_ops(). A non-null `times` requires
+  /// `times->calls` must have one entry for each of calls(). A non-null `times` requires
   /// enable_timing() and makes the step synchronous.
   ///
   /// A DeviceError of start() or finish() may leave variables partly written, unless the message
@@ -113,7 +113,7 @@ class Executable {
     return ended ? *ended : finish(slots.outputs);
   }
   /// Returns one element per call, in execution order.
-  virtual std::vector<ExecutableCall> call_ops() const = 0;
+  virtual std::vector<ExecutableCall> calls() const = 0;
   /// Sets the callback for later runs; null removes the callback. A run with a callback skips
   /// collectives and all ops that depend on their results.
   virtual void set_observer(KernelObserver observer) = 0;

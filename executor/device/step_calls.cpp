@@ -99,7 +99,7 @@ class ScanBuffers {
 /// Collects the calls of a graph, including the calls in the bodies of its scans.
 class CallList {
  public:
-  CallList(const Options& options, ScanCalls scans) : options_(options), scans_(scans) {}
+  CallList(const Options& options, ScanLowering scans) : options_(options), scans_(scans) {}
 
   /// Appends the calls of `op`. `workspace`: the workspace planned for `op`.
   void add(ir::Op& op, int position, const BufferOf& buffer_of, const Range& workspace) {
@@ -119,7 +119,7 @@ class CallList {
     const ScanPlan plan(scan, options_);
     const ScanBuffers buffers(scan, plan, outer, workspace, options_.batch);
     const int64_t steps = plan.parts.steps;
-    if (scans_ == ScanCalls::loops && steps >= CallLoop::kMinSteps &&
+    if (scans_ == ScanLowering::loops && steps >= CallLoop::kMinSteps &&
         std::ranges::none_of(plan.parts.body->ops, [](const auto& op) { return is_scan(*op); })) {
       return add_loop(scan, position, plan, buffers, workspace);
     }
@@ -185,7 +185,7 @@ class CallList {
   }
 
   const Options& options_;
-  ScanCalls scans_;
+  ScanLowering scans_;
   int64_t num_loops_ = 0;
   std::vector<StepCall> calls_;
 };
@@ -210,7 +210,7 @@ int64_t StepCall::workspace_offset(int64_t bytes) const {
 }
 
 std::vector<StepCall> step_calls(const ir::Graph& main, const MemoryPlan& plan,
-                                 const Options& options, ScanCalls scans) {
+                                 const Options& options, ScanLowering scans) {
   CallList calls(options, scans);
   const BufferOf buffer = [&](Value v) { return buffer_of(plan, v); };
   for (size_t i = 0; i < main.ops.size(); ++i) {

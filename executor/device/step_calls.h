@@ -60,13 +60,13 @@ struct StepCall {
 };
 
 /// How step_calls() represents the calls of a scan.
-enum class ScanCalls : uint8_t {
+enum class ScanLowering : uint8_t {
   unrolled,  ///< one StepCall per call in each step
   /// One StepCall with a CallLoop per call. Scans that are short or contain scans are unrolled.
   loops,
 };
 /// Returns the calls of the compiled graph `main`, in execution order. Omits `store` ops.
 std::vector<StepCall> step_calls(const ir::Graph& main, const MemoryPlan& plan,
-                                 const Options& options, ScanCalls scans);
+                                 const Options& options, ScanLowering scans);
 
 }  // namespace fluid

@@ -37,7 +37,7 @@ class GpuDevice : public Device {
                 [this](const GpuTask& task) { return selector_.rejection_reason(task); }),
         gpu_(std::make_shared<const OpenGpu>(table, options.device)),
         kernels_(gpu_, target_.arch(), versions_of(table).linker,
-                 ObjectCache::for_kernels(options.cache_dir, CompilerOptions().cache_limit)),
+                 ObjectCache::open_kernel_cache(options.cache_dir, CompilerOptions().cache_limit)),
         selector_(gpu_,
                   {{.machine = gpu_fingerprint(describe(table, options.device), versions_of(table)),
                     .workspace = target_.max_workspace(),

@@ -225,7 +225,7 @@ StepStatus GpuExecutable::finish(int output_slot) {
       "another rank rejected its data and reports the error: no rank applied the step");
 }
 
-std::vector<ExecutableCall> GpuExecutable::call_ops() const {
+std::vector<ExecutableCall> GpuExecutable::calls() const {
   std::vector<ExecutableCall> ops;
   for (const GpuCall& call : step_list_.calls) ops.push_back({call.op});
   return ops;
@@ -308,9 +308,9 @@ std::vector<TrialBuffer> GpuExecutable::trial_buffers(const GpuCall& call,
 }
 
 /// Chooses an algorithm for every library call. May overwrite transient memory. If a call has no
-/// working algorithm, still tries the other calls, then throws LibraryRejection. The caller then
-/// recompiles the program without the failing library calls. If all failures were already recorded,
-/// throws a DeviceError instead, because recompiling would not help.
+/// working algorithm, still tries the other calls, then throws LibraryPreparationError. The caller
+/// then recompiles the program without the failing library calls. If all failures were already
+/// recorded, throws a DeviceError instead, because recompiling would not help.
 void GpuExecutable::prepare_library_calls(const Buffers& buffers) {
   std::string message;
   bool newly_rejected = false;
@@ -323,9 +323,9 @@ void GpuExecutable::prepare_library_calls(const Buffers& buffers) {
     if (message.empty()) message = library_rejection_message(step_list_.calls[i]);
   }
   if (message.empty()) return;
-  const LibraryRejection rejection(message);
-  if (newly_rejected) throw rejection;
-  throw DeviceError(rejection.what());
+  const LibraryPreparationError error(message);
+  if (newly_rejected) throw error;
+  throw DeviceError(error.what());
 }
 
 /// Creates the plan of a library call. Returns false when the library has no working algorithm.

@@ -30,7 +30,7 @@ class GpuExecutable : public Executable {
   void bind(const MemoryAddresses& memory, const Variables& variables) override;
   std::optional<StepStatus> start(Slots slots, RunTimes* times) override;
   StepStatus finish(int output_slot) override;
-  std::vector<ExecutableCall> call_ops() const override;
+  std::vector<ExecutableCall> calls() const override;
   void set_observer(KernelObserver observer) override { observer_ = std::move(observer); }
 
  private:

@@ -124,7 +124,7 @@ GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan,
   GpuStepList list;
   const ir::Graph& main = program.main();
   const int64_t batch = options.batch;
-  for (const StepCall& call : step_calls(main, plan, options, ScanCalls::unrolled)) {
+  for (const StepCall& call : step_calls(main, plan, options, ScanLowering::unrolled)) {
     if (call.copy_bytes > 0) {
       list.calls.push_back(gpu_call(call));
     } else if (lowers_to<CollectiveOp>(*call.op)) {

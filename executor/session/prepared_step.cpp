@@ -174,7 +174,7 @@ void PreparedStep::enable_profiling(const ProfileOptions& options) {
   std::vector<size_t> calls;
   for (const Run& run : runs_) {
     run.compiled->executable->enable_timing();
-    calls.push_back(run.compiled->executable->call_ops().size());
+    calls.push_back(run.compiled->executable->calls().size());
   }
   recorder_.emplace(options, calls);
 }

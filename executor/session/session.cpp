@@ -39,9 +39,9 @@ void Session::prepare(std::span<const Options> wanted) {
   while (true) {
     try {
       return try_prepare(wanted);
-    } catch (const LibraryRejection& rejection) {
+    } catch (const LibraryPreparationError& error) {
       if (!steps_.is_bound()) throw;
-      if (rejection_reason.empty()) rejection_reason = rejection.reason();
+      if (rejection_reason.empty()) rejection_reason = error.reason();
     } catch (const OutOfMemory& failure) {
       if (rejection_reason.empty()) throw;
       throw OutOfMemory(
@@ -142,7 +142,7 @@ Profile Session::profile() const {
     profiled.times.assign(times.begin(), times.end());
     for (const PreparedStep::Run& run : step->runs()) {
       std::vector<CallInfo>& calls = profiled.runs.emplace_back();
-      for (const auto& [op, steps] : run.compiled->executable->call_ops()) {
+      for (const auto& [op, steps] : run.compiled->executable->calls()) {
         calls.push_back(call_info(*op, run.micro_batch.samples, device().target()));
         calls.back().repeat(steps);
       }

@@ -37,13 +37,13 @@ std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& p
 }
 
 /// If `why` is a DeviceError, returns it with an extended message: no step can run any more.
-/// Returns other errors, and a LibraryRejection, unchanged. `memory_is_lost`: whether the contents
-/// of GPU memory are lost.
+/// Returns other errors, and a LibraryPreparationError, unchanged. `memory_is_lost`: whether the
+/// contents of GPU memory are lost.
 std::exception_ptr with_consequence(const std::exception_ptr& why, bool memory_is_lost) {
   try {
     std::rethrow_exception(why);
-  } catch (const LibraryRejection&) {
-    return why;  // the message of a LibraryRejection already tells the user to restart
+  } catch (const LibraryPreparationError&) {
+    return why;  // the message of a LibraryPreparationError already tells the user to restart
   } catch (const DeviceError& e) {
     const char* lost =
         memory_is_lost

@@ -8,7 +8,7 @@ namespace {
 struct Nothing : FluidGpuPlan {
   using FluidGpuPlan::FluidGpuPlan;
   const char* action() const override { return "computing nothing"; }
-  FluidGpuResult queue(FluidGpuStream*, const FluidGpuOperands&) override { return fluid_gpu_ok; }
+  FluidGpuResult enqueue(FluidGpuStream*, const FluidGpuOperands&) override { return fluid_gpu_ok; }
 };
 
 void* at(uintptr_t address) { return reinterpret_cast<void*>(address); }

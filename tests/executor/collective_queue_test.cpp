@@ -45,9 +45,9 @@ TEST(CollectiveQueue, RunsCollectivesInTheirOrder) {
                                          CollectiveKind::all_gather};
     for (size_t i = 0; i < 3; ++i) {
       std::iota(buckets[i].begin(), buckets[i].end(), 0);
-      queue.start(kKinds[i], buckets[i].data(), 64, f64, &times[i]);
+      queue.enqueue(kKinds[i], buckets[i].data(), 64, f64, &times[i]);
     }
-    queue.wait(1);
+    queue.wait_for_first(1);
     EXPECT_EQ(buckets[0][63], 63 + 3 * step + 1);
     queue.wait_for_all();
     EXPECT_EQ(buckets[2][63], 63 + 3 * step + 3);
@@ -60,12 +60,12 @@ TEST(CollectiveQueue, HandsOnWhatFails) {
   CountingCommunicator communicator(2);
   CollectiveQueue queue(communicator);
   double a = 0, b = 0, c = 0;
-  for (double* value : {&a, &b, &c}) queue.start(CollectiveKind::all_reduce, value, 1, f64);
+  for (double* value : {&a, &b, &c}) queue.enqueue(CollectiveKind::all_reduce, value, 1, f64);
   EXPECT_THROW(queue.wait_for_all(), DeviceError);
   EXPECT_EQ(a, 1);
   EXPECT_EQ(c, 0) << "nothing is exchanged after a failure";
   queue.abandon();
-  EXPECT_THROW(queue.wait(1), DeviceError);
+  EXPECT_THROW(queue.wait_for_first(1), DeviceError);
 }
 
 TEST(CollectiveQueue, LetsGoOfWhatIsAbandoned) {
@@ -74,10 +74,10 @@ TEST(CollectiveQueue, LetsGoOfWhatIsAbandoned) {
   {
     std::vector<double> bucket(1 << 12);
     for (int i = 0; i < 100; ++i)
-      queue.start(CollectiveKind::all_reduce, bucket.data(), 1 << 12, f64);
+      queue.enqueue(CollectiveKind::all_reduce, bucket.data(), 1 << 12, f64);
     queue.abandon();
   }
-  EXPECT_THROW(queue.wait(1), DeviceError) << "the others wait for what was dropped";
+  EXPECT_THROW(queue.wait_for_first(1), DeviceError) << "the others wait for what was dropped";
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ size_t expect_loops_visit_the_buffers_of_unrolled_steps(const Program& net) {
   const Options options{.mode = Mode::train, .batch = 3};
   run_passes(*program, pipeline(options), options, CpuTarget(describe_host(2)));
   const MemoryPlan plan = memory_plan(*program, options);
-  const auto loops = step_calls(program->main(), plan, options, ScanCalls::loops);
-  const auto expected = step_calls(program->main(), plan, options, ScanCalls::unrolled);
+  const auto loops = step_calls(program->main(), plan, options, ScanLowering::loops);
+  const auto expected = step_calls(program->main(), plan, options, ScanLowering::unrolled);
   const std::vector<StepCall> calls = in_execution_order(loops);
   EXPECT_EQ(calls.size(), expected.size());
   for (size_t i = 0; i < std::min(calls.size(), expected.size()); ++i) {
