@@ -38,7 +38,7 @@ TargetDescription description_for(const CpuDeviceOptions& options, int threads) 
   if (options.communicator == nullptr) return own;
   // The first rank to propose a description sets it for all ranks with the same CPU, so that they
   // choose the same kernels.
-  const std::string agreed = options.communicator->propose(kCpuRecord, cpu_record(own));
+  const std::string agreed = options.communicator->propose(kCpuRecord, cpu_tuning_record(own));
   return recorded_description({{kCpuRecord, agreed}}, threads).value_or(own);
 }
 
@@ -85,7 +85,7 @@ class CpuDevice : public Device {
   }
 
   std::map<std::string, std::string> tuning_record() const override {
-    return {{kCpuRecord, cpu_record(target_.description())}};
+    return {{kCpuRecord, cpu_tuning_record(target_.description())}};
   }
 
   PeakRates peak_rates() const override {

@@ -13,16 +13,17 @@ namespace fluid {
 namespace {
 
 /// Table entry: the name of a library kernel, and the function that creates its plan.
-struct OnednnKind {
+struct OnednnKernelEntry {
   std::string_view kernel;
   std::optional<OnednnPlan> (*plan)(const OnednnTask&);
   int channel_axis;  ///< channel axis of the result, counted from the end; 1: the last axis
 };
 
-constexpr OnednnKind kOnednnKinds[] = {{"onednn.conv2d", plan_conv2d, 3},
-                                       {"onednn.conv2d_grad_input", plan_conv2d_grad_input, 3},
-                                       {"onednn.conv2d_grad_filter", plan_conv2d_grad_filter, 4},
-                                       {"onednn.matmul", plan_matmul, 1}};
+constexpr OnednnKernelEntry kOnednnKernels[] = {
+    {"onednn.conv2d", plan_conv2d, 3},
+    {"onednn.conv2d_grad_input", plan_conv2d_grad_input, 3},
+    {"onednn.conv2d_grad_filter", plan_conv2d_grad_filter, 4},
+    {"onednn.matmul", plan_matmul, 1}};
 
 /// oneDNN uses 32-bit extents and crashes on larger extents.
 bool fits_onednn(const Type& type) {
@@ -39,8 +40,8 @@ void widen(OnednnTask& task) {
 }
 
 std::optional<OnednnTask> task_of(const ir::Op& op, const EpilogueOps& chain, int64_t batch,
-                                  const OnednnKind& kind) {
-  auto found = library_task(op, chain, batch, kind.channel_axis);
+                                  const OnednnKernelEntry& entry) {
+  auto found = library_task(op, chain, batch, entry.channel_axis);
   if (!found || !fits_onednn(found->result)) return std::nullopt;
   if (!std::ranges::all_of(found->operands, fits_onednn)) return std::nullopt;
   OnednnTask task{std::move(*found)};
@@ -97,14 +98,14 @@ constexpr double kMatrixUnitEfficiency = 0.45;
 /// channels and 5x5 filters, 0.73 (20->20, 5x5), 0.60 (1->32, 3x3) and 0.52 (1->20, 5x5). nchw
 /// tensors are reordered to nChw16c, in which convolutions with 20->20 channels reach 0.46. Filter
 /// gradients of depthwise convolutions reach 0.07 to 0.25.
-double efficiency(const OnednnTask& task, const OnednnKind& kind, int lanes) {
+double efficiency(const OnednnTask& task, const OnednnKernelEntry& entry, int lanes) {
   const Shape& shape = task.result.shape;
-  if (kind.channel_axis == 1) return 0.85;
-  const bool computes_filter_gradient = kind.channel_axis == 4;
+  if (entry.channel_axis == 1) return 0.85;
+  const bool computes_filter_gradient = entry.channel_axis == 4;
   if (computes_filter_gradient && shape[1].is(1) && task.op.attrs.get<int64_t>("groups") > 1)
     return 0.12;
   const auto c =
-      static_cast<double>(shape[shape.size() - static_cast<size_t>(kind.channel_axis)].size);
+      static_cast<double>(shape[shape.size() - static_cast<size_t>(entry.channel_axis)].size);
   const double used = c / (std::ceil(c / lanes) * lanes);
   const bool is_nchw = !task.result.layout && !task.operands[0].layout;
   const double lanes_used = is_nchw ? 0.74 * used : 0.35 + 0.65 * used;
@@ -112,12 +113,13 @@ double efficiency(const OnednnTask& task, const OnednnKind& kind, int lanes) {
   return (used == 1 ? 0.97 : lanes_used) * (one_channel ? 0.65 : 1);
 }
 
-double predicted_seconds(const OnednnTask& task, const OnednnKind& kind, const OnednnRates& rates) {
+double predicted_seconds(const OnednnTask& task, const OnednnKernelEntry& entry,
+                         const OnednnRates& rates) {
   const std::vector<Type> out = {task.result};
   const Cost cost = (*def_of(task.op).cost)(CostCtx{task.operands, out, task.op.attrs});
   auto bytes = static_cast<double>(task.result.bytes_at(1));
   for (const Type& t : task.operands) bytes += static_cast<double>(t.bytes_at(1));
-  const double flops = cost.flops / efficiency(task, kind, rates.vector_lanes);
+  const double flops = cost.flops / efficiency(task, entry, rates.vector_lanes);
   const bool is_bf16 = task.result.dtype == DType::bf16;
   double rate = is_bf16 ? rates.bf16_flops_per_second : rates.flops_per_second;
   if (rate > kVectorRatio * rates.flops_per_second) rate *= kMatrixUnitEfficiency;
@@ -171,13 +173,13 @@ std::optional<KernelCandidate> with_packed_filter(const OnednnTask& task, const 
 /// Adds the candidates of one kernel, unless an existing candidate is predicted to be at least as
 /// fast.
 void add_candidates(const ir::Op& op, const EpilogueOps& epilogue, const OnednnRates& rates,
-                    const OnednnKind& kind, std::vector<KernelCandidate>& candidates) {
-  const auto task = task_of(op, epilogue, 1, kind);
-  const auto plan = task ? kind.plan(*task) : std::nullopt;
+                    const OnednnKernelEntry& entry, std::vector<KernelCandidate>& candidates) {
+  const auto task = task_of(op, epilogue, 1, entry);
+  const auto plan = task ? entry.plan(*task) : std::nullopt;
   if (!plan || plan->implementation.find("ref") != std::string::npos) return;
   const KernelCandidate base = {
-      .kernel = std::string(kind.kernel),
-      .seconds = predicted_seconds(*task, kind, rates),
+      .kernel = std::string(entry.kernel),
+      .seconds = predicted_seconds(*task, entry, rates),
       .propagates_nan = !task->epilogue.relu};  // oneDNN's relu turns NaN into 0
   if (std::ranges::any_of(candidates,
                           [&](const KernelCandidate& c) { return c.seconds <= base.seconds; })) {
@@ -333,17 +335,17 @@ dnnl::primitive_attr onednn_attributes(const Epilogue& epilogue) {
 std::vector<KernelCandidate> onednn_candidates(const ir::Op& op, const EpilogueOps& epilogue,
                                                const OnednnRates& rates) {
   std::vector<KernelCandidate> candidates;
-  for (const OnednnKind* kind : cpu_kernels_for(kOnednnKinds, op))
-    add_candidates(op, epilogue, rates, *kind, candidates);
+  for (const OnednnKernelEntry* entry : cpu_kernels_for(kOnednnKernels, op))
+    add_candidates(op, epilogue, rates, *entry, candidates);
   std::ranges::stable_sort(candidates, std::less(), &KernelCandidate::seconds);
   return candidates;
 }
 
 LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const EpilogueOps& epilogue,
                              int64_t batch) {
-  const OnednnKind* kind = find_kernel(kOnednnKinds, kernel);
-  const auto task = kind != nullptr ? task_of(op, epilogue, batch, *kind) : std::nullopt;
-  auto plan = task ? kind->plan(*task) : std::nullopt;
+  const OnednnKernelEntry* entry = find_kernel(kOnednnKernels, kernel);
+  const auto task = entry != nullptr ? task_of(op, epilogue, batch, *entry) : std::nullopt;
+  auto plan = task ? entry->plan(*task) : std::nullopt;
   if (!plan) throw DeviceError("oneDNN has no kernel '" + std::string(kernel) + "' for " + op.name);
   auto reordered = std::make_shared<const Reordered>(std::move(*plan), task->widened);
   LibraryBinder bind = [reordered](void* const* buffers, void* workspace) -> LibraryCall {

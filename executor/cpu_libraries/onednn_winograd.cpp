@@ -19,13 +19,13 @@ using Desc = dnnl::memory::desc;
 enum class ConvDirection { forward, input_gradient, filter_gradient };
 
 /// Table entry: the name of a library kernel, and the direction of its convolution.
-struct WinogradKind {
+struct WinogradKernelEntry {
   std::string_view kernel;
   ConvDirection direction;
   bool may_span_images = true;  ///< whether a tile may contain pixels of several images
 };
 
-constexpr WinogradKind kWinogradKinds[] = {
+constexpr WinogradKernelEntry kWinogradKernels[] = {
     {"winograd.conv2d", ConvDirection::forward, false},
     {"winograd.conv2d_across", ConvDirection::forward},
     {"winograd.conv2d_grad_input", ConvDirection::input_gradient},
@@ -64,18 +64,18 @@ bool fits(const WindowAxis& window) {
          window.after < window.kernel;
 }
 
-std::optional<WinogradProblem> problem_of(const WinogradKind& kind, const ir::Op& op,
+std::optional<WinogradProblem> problem_of(const WinogradKernelEntry& entry, const ir::Op& op,
                                           const EpilogueOps& chain, int64_t batch) {
-  const bool computes_filter_gradient = kind.direction == ConvDirection::filter_gradient;
+  const bool computes_filter_gradient = entry.direction == ConvDirection::filter_gradient;
   const auto task = library_task(op, chain, batch, computes_filter_gradient ? 4 : 3);
   if (!task || !cpu_supports_winograd()) return std::nullopt;
-  if (kind.direction != ConvDirection::forward && !chain.empty()) return std::nullopt;
+  if (entry.direction != ConvDirection::forward && !chain.empty()) return std::nullopt;
   const DType dtype = task->result.dtype;
   if (dtype != DType::f32 && dtype != DType::bf16 && dtype != DType::f16) return std::nullopt;
   const Type& in =
-      kind.direction == ConvDirection::input_gradient ? task->result : task->operands[0];
+      entry.direction == ConvDirection::input_gradient ? task->result : task->operands[0];
   const Type& w = computes_filter_gradient ? task->result : task->operands[1];
-  const Type& out = kind.direction == ConvDirection::forward
+  const Type& out = entry.direction == ConvDirection::forward
                         ? task->result
                         : task->operands[computes_filter_gradient ? 1 : 0];
   if (!is_image(in) || !is_image(out) || w.layout) return std::nullopt;
@@ -83,8 +83,8 @@ std::optional<WinogradProblem> problem_of(const WinogradKind& kind, const ir::Op
   if (!fits(window.y) || !fits(window.x) || window.y.kernel != window.x.kernel) return std::nullopt;
   if (op.attrs.get<int64_t>("groups") != 1) return std::nullopt;
   const WinogradVariant variant{dtype, static_cast<int>(window.y.kernel)};
-  const bool rotated = kind.direction == ConvDirection::input_gradient;
-  return WinogradProblem{.direction = kind.direction,
+  const bool rotated = entry.direction == ConvDirection::input_gradient;
+  return WinogradProblem{.direction = entry.direction,
                          .variant = variant,
                          .images = in.shape[0].size,
                          .y = axis_of(window.y, in.shape[2], out.shape[2], rotated),
@@ -375,16 +375,16 @@ double predicted_seconds(const WinogradProblem& p, const Chunks& chunks, const O
   return regions * kLibraryCallSeconds + p.variant.planes() * flops / rates.flops_per_second;
 }
 
-void add_candidate(const WinogradKind& kind, const ir::Op& op, const EpilogueOps& epilogue,
+void add_candidate(const WinogradKernelEntry& entry, const ir::Op& op, const EpilogueOps& epilogue,
                    const OnednnRates& rates, std::vector<KernelCandidate>& candidates) {
-  const auto problem = problem_of(kind, op, epilogue, 1);
+  const auto problem = problem_of(entry, op, epilogue, 1);
   if (!problem) return;
-  const WinogradPlan plan(*problem, kind.may_span_images);
+  const WinogradPlan plan(*problem, entry.may_span_images);
   KernelCandidate candidate = {
-      .kernel = std::string(kind.kernel),
+      .kernel = std::string(entry.kernel),
       .seconds = predicted_seconds(*problem, plan.chunks, rates),
       .workspace = plan.workspace(),
-      .mixes_samples = kind.may_span_images && kind.direction == ConvDirection::forward};
+      .mixes_samples = entry.may_span_images && entry.direction == ConvDirection::forward};
   for (const Value& v : op.operands) candidate.operands.push_back(v.type().layout);
   candidate.results = {op.results[0].type.layout};
   candidates.push_back(std::move(candidate));
@@ -395,20 +395,20 @@ void add_candidate(const WinogradKind& kind, const ir::Op& op, const EpilogueOps
 std::vector<KernelCandidate> winograd_candidates(const ir::Op& op, const EpilogueOps& epilogue,
                                                  const OnednnRates& rates) {
   std::vector<KernelCandidate> candidates;
-  for (const WinogradKind* kind : cpu_kernels_for(kWinogradKinds, op))
-    add_candidate(*kind, op, epilogue, rates, candidates);
+  for (const WinogradKernelEntry* entry : cpu_kernels_for(kWinogradKernels, op))
+    add_candidate(*entry, op, epilogue, rates, candidates);
   return candidates;
 }
 
 std::optional<LibraryRoutine> winograd_kernel(std::string_view kernel, const ir::Op& op,
                                               const EpilogueOps& epilogue, int64_t batch) {
-  const WinogradKind* kind = find_kernel(kWinogradKinds, kernel);
-  if (kind == nullptr) return std::nullopt;
-  const auto problem = problem_of(*kind, op, epilogue, batch);
+  const WinogradKernelEntry* entry = find_kernel(kWinogradKernels, kernel);
+  if (entry == nullptr) return std::nullopt;
+  const auto problem = problem_of(*entry, op, epilogue, batch);
   if (!problem) {
     throw DeviceError("there is no kernel '" + std::string(kernel) + "' for " + op.name);
   }
-  auto compiled = std::make_shared<const CompiledWinogradPlan>(*problem, kind->may_span_images);
+  auto compiled = std::make_shared<const CompiledWinogradPlan>(*problem, entry->may_span_images);
   LibraryBinder bind = [compiled](void* const* buffers, void* workspace) -> LibraryCall {
     auto call = std::make_shared<WinogradCall>(*compiled, buffers, workspace);
     return {.run = [compiled, call] { call->run(); }};

@@ -46,11 +46,11 @@ struct LibraryBody {
   std::vector<size_t> buffers;
 };
 
-/// Returns the entry of table `kinds` for kernel `name`; null if there is none.
-template <class Kind, size_t n>
-const Kind* find_kernel(const Kind (&kinds)[n], std::string_view name) {
-  const Kind* kind = std::ranges::find(kinds, name, &Kind::kernel);
-  return kind != std::end(kinds) ? kind : nullptr;
+/// Returns the entry of `table` for kernel `name`; null if there is none.
+template <class Entry, size_t n>
+const Entry* find_kernel(const Entry (&table)[n], std::string_view name) {
+  const Entry* entry = std::ranges::find(table, name, &Entry::kernel);
+  return entry != std::end(table) ? entry : nullptr;
 }
 
 /// Returns whether the definition of `op` lists library kernel `name` for `device`.
@@ -60,14 +60,14 @@ inline bool lists_kernel(const ir::Op& op, KernelDevice device, std::string_view
   });
 }
 
-/// Returns the entries of table `kinds` that the definition of `op` lists as CPU kernels.
-template <class Kind, size_t n>
-std::vector<const Kind*> cpu_kernels_for(const Kind (&kinds)[n], const ir::Op& op) {
-  std::vector<const Kind*> found;
+/// Returns the entries of `table` that the definition of `op` lists as CPU kernels.
+template <class Entry, size_t n>
+std::vector<const Entry*> cpu_kernels_for(const Entry (&table)[n], const ir::Op& op) {
+  std::vector<const Entry*> found;
   for (const LibraryKernel& kernel : *def_of(op).kernels) {
-    const Kind* kind =
-        kernel.device == KernelDevice::cpu ? find_kernel(kinds, kernel.name) : nullptr;
-    if (kind != nullptr) found.push_back(kind);
+    const Entry* entry =
+        kernel.device == KernelDevice::cpu ? find_kernel(table, kernel.name) : nullptr;
+    if (entry != nullptr) found.push_back(entry);
   }
   return found;
 }

@@ -21,17 +21,17 @@ namespace {
 constexpr std::string_view kDynamic = "dynamic";
 
 std::string must_be_loss_scale(const std::string& text) {
-  const bool good = text == kDynamic || must_be_positive(text).empty();
+  const bool good = text == kDynamic || validate_positive(text).empty();
   return good ? "" : "must be dynamic or a positive number, not " + text;
 }
 
 std::string must_be_growth(const std::string& text) {
-  const bool good = must_be_positive(text).empty() && *parse_number<double>(text) >= 1;
+  const bool good = validate_positive(text).empty() && *parse_number<double>(text) >= 1;
   return good ? "" : "must be a number of at least 1, not " + text;
 }
 
 std::string must_be_backoff(const std::string& text) {
-  const bool good = must_be_positive(text).empty() && *parse_number<double>(text) <= 1;
+  const bool good = validate_positive(text).empty() && *parse_number<double>(text) <= 1;
   return good ? "" : "must be above 0 and at most 1, not " + text;
 }
 
@@ -111,7 +111,7 @@ void add_loss_scale_flags(CLI::App& command, LossScaleFlags& flags) {
   command
       .add_option("--loss-scale-init", flags.initial,
                   "initial value of a dynamic loss scale (default: 65536)")
-      ->check(must_be_positive)
+      ->check(validate_positive)
       ->type_name("NUMBER");
   command
       .add_option("--loss-scale-growth", flags.growth,
@@ -126,17 +126,17 @@ void add_loss_scale_flags(CLI::App& command, LossScaleFlags& flags) {
   command
       .add_option("--loss-scale-interval", flags.interval,
                   "growth interval: consecutive steps without overflow (default: 2000)")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N");
   command
       .add_option("--loss-scale-floor", flags.floor,
                   "lower bound of a dynamic loss scale (default: 1)")
-      ->check(must_be_positive)
+      ->check(validate_positive)
       ->type_name("NUMBER");
   command
       .add_option("--loss-scale-ceiling", flags.ceiling,
                   "upper bound of a dynamic loss scale (default: 2^24)")
-      ->check(must_be_positive)
+      ->check(validate_positive)
       ->type_name("NUMBER");
 }
 

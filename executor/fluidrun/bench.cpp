@@ -78,15 +78,15 @@ void add_bench(CLI::App& app, Action& action) {
   begin_group(*command, kTrainingGroup);
   add_recipes_flag(*command, flags->recipes);
   command->add_option("--steps", flags->steps, "steps per timing")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--warmup", flags->warmup, "steps before the first timing")
-      ->check(must_be_nonnegative_integer)
+      ->check(validate_nonnegative_integer)
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--repeat", flags->repeat, "timings; their median is printed")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N")
       ->capture_default_str();
   add_parameter_flags(*command, flags->parameters);

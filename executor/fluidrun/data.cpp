@@ -328,18 +328,18 @@ void add_data(CLI::App& app, Action& action) {
                       "be opened with it, and exit with 1; or skip: describe the others, and "
                       "report the number at the end");
   command->add_option("--draw", flags->draw, "print the first N samples, with their images")
-      ->check(must_be_nonnegative_integer)
+      ->check(validate_nonnegative_integer)
       ->type_name("N")
       ->capture_default_str();
   CLI::Option* rate = command->add_flag(
       "--rate", flags->rate, "only read one epoch in batches, and print the samples per second");
   command->add_option("--batch", flags->batch, "samples per batch of --rate")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->needs(rate)
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--workers", flags->workers, "threads that read samples (default: all cores)")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N");
   command->footer("Examples:\n  fluidrun data digits --check --draw 1\n\n" + data_help());
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });

@@ -49,7 +49,7 @@ void add_dump_flags(CLI::App& command, DumpFlags& flags) {
                       "(fc0.w.grad) and layers (bn1)")
           ->type_name("NAME,...");
   command.add_option("--dump-steps", flags.steps, "number of steps of this run that --dump writes")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N")
       ->capture_default_str()
       ->needs(names);

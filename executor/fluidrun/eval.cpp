@@ -50,7 +50,7 @@ int run(const EvalFlags& flags) {
   }
   if (report) print_report(*report, flags.report);
   print_skipped_records(reader, flags.data);
-  note_untrained_parameters(executor, flags.params);
+  print_untrained_note(executor, flags.params);
   report_profile(executor, flags.profile);
   return 0;
 }

@@ -123,7 +123,8 @@ nlohmann::ordered_json json_of(const EvaluationReport& report,
   }
   json["worst"] = Json::array();
   for (const SampleLoss& sample : report.worst()) {
-    Json entry = {{"row", sample.row}, {"location", sample.location}, {"loss", sample.loss}};
+    Json entry = {
+        {"row", sample.source_index}, {"location", sample.location}, {"loss", sample.loss}};
     if (sample.label) entry["label"] = *sample.label;
     if (sample.prediction) entry["prediction"] = *sample.prediction;
     json["worst"].push_back(entry);
@@ -140,7 +141,7 @@ void add_report_flags(CLI::App& command, ReportFlags& flags) {
                     "print the confusion matrix of a classifier, the scores of its classes, and "
                     "the samples with the largest losses; --report=FILE.json also writes them");
   command.add_option("--worst", flags.worst, "number of samples in --report (default: 10)")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N")
       ->needs(report);
 }
@@ -148,7 +149,7 @@ void add_report_flags(CLI::App& command, ReportFlags& flags) {
 std::optional<EvaluationReport> start_report(Program& program, const ReportFlags& flags) {
   if (!flags.enabled()) return std::nullopt;
   if (flags.writes_file()) check_writable(flags.file);
-  ReportOptions options;
+  EvaluationReportOptions options;
   if (flags.worst > 0) options.worst = flags.worst;
   return EvaluationReport(program, options);
 }

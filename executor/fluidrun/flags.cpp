@@ -65,18 +65,18 @@ void add_cache_flag(CLI::App& command, std::string& cache_dir) {
       ->type_name("DIR");
 }
 
-std::string must_be_positive(const std::string& text) {
+std::string validate_positive(const std::string& text) {
   const auto value = parse_number<double>(text);
   const bool good = value && *value > 0 && std::isfinite(*value);
   return good ? "" : "must be a positive number, not " + text;
 }
 
-std::string must_be_positive_integer(const std::string& text) {
+std::string validate_positive_integer(const std::string& text) {
   const bool good = !has_leading_zero(text) && parse_number<int64_t>(text).value_or(0) > 0;
   return good ? "" : "must be a positive integer, not " + text;
 }
 
-std::string must_be_nonnegative_integer(const std::string& text) {
+std::string validate_nonnegative_integer(const std::string& text) {
   const bool good = !has_leading_zero(text) && parse_number<uint64_t>(text);
   return good ? "" : "must be an integer of at least 0, not " + text;
 }
@@ -209,14 +209,14 @@ void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
                     "print the time per kernel; --profile=FILE.json also writes a trace for "
                     "Perfetto (ui.perfetto.dev), FILE.rankN.json per rank");
   command.add_option("--profile-steps", flags.options.steps, "recorded steps per batch size")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->needs(profile)
       ->type_name("N")
       ->capture_default_str();
   command
       .add_option("--profile-warmup", flags.options.warm_up,
                   "steps per batch size before recording begins")
-      ->check(must_be_nonnegative_integer)
+      ->check(validate_nonnegative_integer)
       ->needs(profile)
       ->type_name("N")
       ->capture_default_str();
@@ -295,14 +295,14 @@ void add_world_flags(CLI::App& command, WorldFlags& flags) {
   command
       .add_option("--comm-timeout", flags.comm_timeout,
                   "timeout of a collective; on a GPU, of all collectives of a step")
-      ->check(must_be_positive)
+      ->check(validate_positive)
       ->type_name("SECONDS")
       ->capture_default_str();
   command
       .add_option("--first-timeout", flags.first_timeout,
                   "timeout of collectives before the first step, while ranks compile, and while "
                   "rank 0 saves")
-      ->check(must_be_positive)
+      ->check(validate_positive)
       ->type_name("SECONDS")
       ->capture_default_str();
   command.add_flag("--force-collectives", flags.force_collectives,
@@ -335,7 +335,7 @@ std::optional<double> parse_minutes(std::string_view text) {
 }
 
 std::string must_be_interval(const std::string& text) {
-  const bool good = parse_minutes(text) || must_be_positive_integer(text).empty();
+  const bool good = parse_minutes(text) || validate_positive_integer(text).empty();
   return good ? "" : "must be a number of steps (500) or of minutes (10min), not " + text;
 }
 
@@ -351,7 +351,7 @@ void add_best_epoch_flags(CLI::App& command, BestEpochFlags& flags) {
   command
       .add_option("--patience", flags.patience,
                   "stop after this many epochs without improvement (early stopping)")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N");
   begin_group(command, kFilesGroup);
   command
@@ -385,7 +385,7 @@ void add_checkpoint_flags(CLI::App& command, CheckpointFlags& flags) {
   command
       .add_option("--keep", flags.keep,
                   "number of checkpoints to keep in addition to the best one (default: 3)")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N");
   command.add_flag("--resume", flags.resume,
                    "resume from the newest checkpoint in --checkpoint-dir, if there is one");

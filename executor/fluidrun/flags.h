@@ -22,11 +22,11 @@ namespace fluid {
 // not used, because CLI11 reads 010 as 8, wraps -1 and saturates large numbers.
 
 /// Returns an error message unless `text` is a positive number.
-std::string must_be_positive(const std::string& text);
+std::string validate_positive(const std::string& text);
 /// Returns an error message unless `text` is a positive integer.
-std::string must_be_positive_integer(const std::string& text);
+std::string validate_positive_integer(const std::string& text);
 /// Returns an error message unless `text` is a non-negative integer.
-std::string must_be_nonnegative_integer(const std::string& text);
+std::string validate_nonnegative_integer(const std::string& text);
 
 /// Parses a size such as "8GiB", "500MB" or "1024" and returns the bytes. Throws UserError for
 /// other text.

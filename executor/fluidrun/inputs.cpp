@@ -187,7 +187,7 @@ void load_parameters(Executor& executor, const ParamsFlags& flags) {
   if (!flags.adapters.empty()) executor.load(flags.adapters);
 }
 
-void note_untrained_parameters(const Executor& executor, const ParamsFlags& flags) {
+void print_untrained_note(const Executor& executor, const ParamsFlags& flags) {
   if (!flags.path.empty() || executor.parameters().empty()) return;
   print_to(stderr, "without --params: the parameters are untrained, as initialised\n");
 }
@@ -252,14 +252,14 @@ void add_data_batch_flag(CLI::App& command, int64_t& batch) {
                   fmt::format("samples per step and rank (default: {}, or all samples if the data "
                               "asks for full batches)",
                               kDefaultBatch))
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N");
 }
 
 void add_batch_flag(CLI::App& command, int64_t& batch) {
   begin_group(command, kDataGroup);
   command.add_option("--batch", batch, "samples per step and rank")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N")
       ->capture_default_str();
 }
@@ -269,7 +269,7 @@ void add_length_flag(CLI::App& command, std::optional<int64_t>& length) {
   command
       .add_option("--length", length,
                   "length of the sequences, for a program with the dimension L (kLength)")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N");
 }
 
@@ -297,7 +297,7 @@ int64_t length_of(const Program& program, const SampleData& data) {
 void add_seed_flag(CLI::App& command, uint64_t& seed) {
   begin_group(command, kFilesGroup);
   command.add_option("--seed", seed, "seed of the initial parameters, without --params")
-      ->check(must_be_nonnegative_integer)
+      ->check(validate_nonnegative_integer)
       ->type_name("N")
       ->capture_default_str();
 }
@@ -307,7 +307,7 @@ void add_micro_batches_flag(CLI::App& command, int64_t& micro_batches) {
   command
       .add_option("--micro-batches", micro_batches,
                   "split a training step's batch into this many micro-batches, to save memory")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N")
       ->capture_default_str();
 }

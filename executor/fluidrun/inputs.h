@@ -45,8 +45,8 @@ Program open_program(const std::string& name, const ParamsFlags& flags);
 void load_parameters(Executor& executor, const ParamsFlags& flags);
 /// Prints `report` to stderr if --params-map or --params-partial is given.
 void print_load_report(const LoadReport& report, const ParamsFlags& flags);
-/// If --params is not given, prints a note to stderr that the parameters are untrained.
-void note_untrained_parameters(const Executor& executor, const ParamsFlags& flags);
+/// If --params is not given, prints to stderr that the parameters are untrained.
+void print_untrained_note(const Executor& executor, const ParamsFlags& flags);
 
 /// The column table of the training data (encodings and statistics of its columns). open_data()
 /// applies the table to other data, such as validation data.

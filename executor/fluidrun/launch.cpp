@@ -42,7 +42,8 @@ std::string must_be_ranks(const std::string& text) {
   if (text == "auto" || parse_number<int64_t>(text).value_or(0) > kMaxRanks) {
     return text == "auto" ? "" : fmt::format("must be {} at most, not {}", kMaxRanks, text);
   }
-  return must_be_positive_integer(text).empty() ? "" : must_be_positive_integer(text) + ", or auto";
+  return validate_positive_integer(text).empty() ? ""
+                                                 : validate_positive_integer(text) + ", or auto";
 }
 
 int64_t core_count() { return std::max(1U, std::thread::hardware_concurrency()); }
@@ -69,7 +70,7 @@ Master parse_master(const std::string& text) {
   constexpr int64_t kMaxPort = 65535;
   const size_t colon = text.rfind(':');
   const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
-  if (colon == 0 || !must_be_positive_integer(port).empty() || port.size() > 5 ||
+  if (colon == 0 || !validate_positive_integer(port).empty() || port.size() > 5 ||
       std::stoll(port) > kMaxPort) {
     throw UserError("--master is '" + text + "', but must be HOST:PORT, the address of rank 0");
   }
@@ -233,12 +234,12 @@ void add_launch(CLI::App& app, Action& action, std::vector<std::string> program)
       ->type_name("auto|N")
       ->capture_default_str();
   command->add_option("--nnodes", flags->nnodes, "number of nodes; run launch on each")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->check(CLI::Range(node_range).description(""))
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--node-rank", flags->node_rank, "index of this node, from 0")
-      ->check(must_be_nonnegative_integer)
+      ->check(validate_nonnegative_integer)
       ->type_name("N")
       ->capture_default_str();
   command
@@ -248,7 +249,7 @@ void add_launch(CLI::App& app, Action& action, std::vector<std::string> program)
   command
       ->add_option("--max-restarts", flags->max_restarts,
                    "maximum number of restarts of all ranks after a rank fails")
-      ->check(must_be_nonnegative_integer)
+      ->check(validate_nonnegative_integer)
       ->type_name("N")
       ->capture_default_str();
   begin_group(*command, kFilesGroup);

@@ -222,11 +222,11 @@ void add_opt(CLI::App& app, Action& action) {
   add_length_flag(*command, flags->length);
   begin_group(*command, kDistributedGroup);
   command->add_option("--world", flags->world, "number of data-parallel ranks")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->check(CLI::Range(1, 1 << 20).description(""))
       ->type_name("N");
   command->add_option("--rank", flags->rank, "rank to compile for; ranks differ with --zero 1")
-      ->check(must_be_nonnegative_integer)
+      ->check(validate_nonnegative_integer)
       ->type_name("N")
       ->capture_default_str();
   add_collective_flags(*command, flags->collectives);

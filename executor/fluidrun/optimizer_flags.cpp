@@ -115,7 +115,7 @@ void add_optimizer_flags(CLI::App& command, OptimizerFlags& flags) {
                   "loss)")
       ->type_name("OUTPUT");
   command.add_option("--lr", flags.lr, "learning rate; replaces the program's")
-      ->check(must_be_positive)
+      ->check(validate_positive)
       ->type_name("NUMBER");
   std::vector<NamedSettings> choices;
   for (const std::string& name : optimizer_names()) {

@@ -23,8 +23,8 @@ constexpr double kDefaultLatency = 50;
 
 std::string must_not_be_negative(const std::string& text) {
   const bool zero = parse_number<double>(text) == 0.0;
-  return zero || must_be_positive(text).empty() ? ""
-                                                : "must be a number of at least 0, not " + text;
+  return zero || validate_positive(text).empty() ? ""
+                                                 : "must be a number of at least 0, not " + text;
 }
 
 struct PlannedCollective {
@@ -116,14 +116,14 @@ void add_plan_world_flags(CLI::App& command, PlanWorldFlags& flags) {
   command
       .add_option("--world", flags.world,
                   "print the collectives of a training step with this many ranks")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->check(CLI::Range(1, 1 << 20).description(""))
       ->type_name("N");
   command
       .add_option("--bandwidth", flags.bandwidth,
                   "network bandwidth of a rank; times the step on this machine and predicts "
                   "overlap and scaling")
-      ->check(must_be_positive)
+      ->check(validate_positive)
       ->type_name("GB/S");
   command
       .add_option("--latency", flags.latency,

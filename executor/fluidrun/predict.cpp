@@ -167,7 +167,7 @@ int run(const PredictFlags& flags) {
               flags.draw > 0);
   for (const OutputFile& file : files) file.write();
   print_skipped_records(reader, flags.data);
-  note_untrained_parameters(executor, flags.params);
+  print_untrained_note(executor, flags.params);
   report_profile(executor, flags.profile);
   return 0;
 }
@@ -185,7 +185,7 @@ void add_predict(CLI::App& app, Action& action) {
   add_data_batch_flag(*command, flags->batch);
   add_reading_flags(*command, flags->reading);
   command->add_option("--draw", flags->draw, "print only the first N samples, with their images")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N");
   add_params_flags(*command, flags->params);
   add_seed_flag(*command, flags->seed);

@@ -14,7 +14,7 @@ void add_reading_flags(CLI::App& command, ReadingFlags& flags) {
       .add_option("--workers", flags.workers,
                   "threads that read, decode and augment samples (default: 1 for data in memory, "
                   "else the cores, at most 4); the batches do not depend on it")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N");
   add_bad_record_flag(
       command, flags.on_bad_record,

@@ -117,7 +117,7 @@ int run(const RunFlags& flags) {
   if (written.empty() && expected.empty()) {
     for (const OutputView& o : outputs) print(o);
   }
-  note_untrained_parameters(executor, flags.params);
+  print_untrained_note(executor, flags.params);
   return 0;
 }
 

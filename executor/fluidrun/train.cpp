@@ -246,11 +246,11 @@ class Training {
 
   /// Runs a learning rate range test instead of training.
   void find_learning_rate() {
-    LearningRateRange range;
-    if (flags_.max_steps > 0) range.steps = flags_.max_steps;
+    LearningRateFinderOptions options;
+    if (flags_.max_steps > 0) options.steps = flags_.max_steps;
     print_start();
     const LearningRateCurve curve =
-        fluid::find_learning_rate(trainer_.executor(), program_, train_, range);
+        fluid::find_learning_rate(trainer_.executor(), program_, train_, options);
     if (is_rank_0()) report_learning_rates(curve, flags_.find_lr_file());
   }
 

@@ -28,19 +28,19 @@ void add_training_flags(CLI::App& command, TrainFlags& flags) {
   add_recipes_flag(command, flags.recipes);
   add_recipe_option_flag(command, flags.recipe_options);
   command.add_option("--epochs", flags.epochs, "passes over the training data")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N")
       ->capture_default_str();
   command.add_option("--max-steps", flags.max_steps, "stop after this many steps")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N");
   command
       .add_option("--log-every", flags.log_every,
                   "print the progress after each N steps, instead of a progress bar")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N");
   command.add_option("--seed", flags.seed, "seed of the initial parameters, dropout and shuffling")
-      ->check(must_be_nonnegative_integer)
+      ->check(validate_nonnegative_integer)
       ->type_name("N")
       ->capture_default_str();
   command.add_flag("--dry-run", flags.dry_run,
@@ -56,7 +56,7 @@ void add_overfit_flag(CLI::App& command, TrainFlags& flags) {
           .add_option("--overfit", flags.overfit,
                       "train on the first N samples alone, until the loss is small; the exit code "
                       "tells whether the program can learn them")
-          ->check(must_be_positive_integer)
+          ->check(validate_positive_integer)
           ->type_name("N");
   for (const char* other : {"--val", "--best", "--patience", "--save-best", "--checkpoint-dir"}) {
     overfit->excludes(command.get_option(other));
@@ -89,7 +89,7 @@ void add_file_flags(CLI::App& command, TrainFlags& flags) {
       command
           .add_option("--tensorboard-histograms", flags.tensorboard_options.histograms_every,
                       "add histograms of parameters and gradients after each N steps")
-          ->check(must_be_positive_integer)
+          ->check(validate_positive_integer)
           ->type_name("N")
           ->needs(tensorboard);
   command
@@ -101,7 +101,7 @@ void add_file_flags(CLI::App& command, TrainFlags& flags) {
       .add_option("--tensorboard-images", flags.tensorboard_options.images,
                   "add the first N samples of each epoch that are images, as they are fed, and the "
                   "outputs for them that are images")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N")
       ->needs(tensorboard);
   add_checkpoint_flags(command, flags.checkpoint);

@@ -14,12 +14,12 @@ namespace fluid {
 namespace {
 
 std::string must_be_decay(const std::string& text) {
-  const bool good = must_be_positive(text).empty() && *parse_number<double>(text) < 1;
+  const bool good = validate_positive(text).empty() && *parse_number<double>(text) < 1;
   return good ? "" : "must be above 0 and below 1, not " + text;
 }
 
 std::string must_be_limit(const std::string& text) {
-  const bool good = must_be_positive(text).empty() || parse_number<double>(text) == 0;
+  const bool good = validate_positive(text).empty() || parse_number<double>(text) == 0;
   return good ? "" : "must be a positive number, or 0 for no clipping, not " + text;
 }
 
@@ -49,11 +49,11 @@ void add_average_flags(CLI::App& command, UpdateFlags& flags) {
           .add_option("--swa", flags.swa,
                       "keep equal-weight averages of the parameters from this update on, as --ema "
                       "keeps moving averages")
-          ->check(must_be_positive_integer)
+          ->check(validate_positive_integer)
           ->type_name("UPDATE");
   command.get_option("--ema")->excludes(swa);
   command.add_option("--swa-every", flags.swa_every, "average after each N updates (default: 1)")
-      ->check(must_be_positive_integer)
+      ->check(validate_positive_integer)
       ->type_name("N")
       ->needs(swa);
 }
@@ -65,12 +65,12 @@ void add_lookahead_flags(CLI::App& command, UpdateFlags& flags) {
               "--lookahead", flags.lookahead,
               "move slow weights towards the parameters after each N updates, and reset the "
               "parameters to them")
-          ->check(must_be_positive_integer)
+          ->check(validate_positive_integer)
           ->type_name("N");
   command
       .add_option("--lookahead-alpha", flags.lookahead_alpha,
                   "step size of the slow weights (default: 0.5)")
-      ->check(must_be_positive)
+      ->check(validate_positive)
       ->type_name("NUMBER")
       ->needs(lookahead);
 }

@@ -215,15 +215,15 @@ void GpuCollectives::broadcast(void* data, int64_t bytes) {
   synchronize();
 }
 
-void GpuCollectives::abort() {
+void GpuCollectives::abort_communicator() {
   aborted_ = true;
   if (communicator_) gpu_->gpu.table().communicator_abort(communicator_.get());
 }
 
-void GpuCollectives::abandon() {
+void GpuCollectives::abort_step() {
   if (!failure_.empty()) return;
   disable();
-  abort();
+  abort_communicator();
 }
 
 void GpuCollectives::disable() {
@@ -233,9 +233,10 @@ void GpuCollectives::disable() {
 /// Aborts the communicator, then throws a DeviceError that names the failed rank. The abort comes
 /// first, because finding the failed rank takes time. After disable(), the error names no rank.
 void GpuCollectives::fail(const PendingCollective& pending, const std::string& reason) {
-  // Copies `reason`, because abort() overwrites the error message that `reason` may reference.
+  // Copies `reason`, because abort_communicator() overwrites the error message that `reason` may
+  // reference.
   const std::string why = reason;
-  abort();
+  abort_communicator();
   if (!failure_.empty()) throw DeviceError(failure_);
   try {
     peers_.host_communicator->throw_failure(pending.name, pending.sequence, why);

@@ -48,8 +48,8 @@ class GpuCollectives {
   /// Makes later work on the compute stream wait for the collectives with indices below `count`.
   void stream_wait(size_t count);
 
-  /// Registers the start of a step. Every rank must run the step. synchronize() or abandon() must
-  /// follow.
+  /// Registers the start of a step. Every rank must run the step. synchronize() or abort_step()
+  /// must follow.
   PendingCollective begin_step() { return begin_collective("the GPUs' step"); }
   /// Waits on the host for `end`, the event at the end of the step that `pending` identifies.
   /// Earlier steps must be complete, because the timeout starts with this call.
@@ -57,7 +57,7 @@ class GpuCollectives {
   /// Waits on the host for all work queued on the compute stream.
   void synchronize();
   /// Aborts the communicator after an error on this rank within a step. All later calls throw.
-  void abandon();
+  void abort_step();
   /// Makes later begin_step() and broadcast() calls throw. Every rank calls disable() after a step
   /// that any rank has rejected.
   void disable();
@@ -78,7 +78,7 @@ class GpuCollectives {
   template <class Poll>
   void wait_until(const PendingCollective& pending, Deadline deadline, Poll poll);
   [[noreturn]] void fail(const PendingCollective& pending, const std::string& reason);
-  void abort();
+  void abort_communicator();
 
   std::shared_ptr<const OpenGpu> gpu_;
   GpuPeers peers_;

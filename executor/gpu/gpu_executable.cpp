@@ -197,7 +197,7 @@ std::optional<StepStatus> GpuExecutable::start(Slots slots, RunTimes* times) {
     launch(slots);
     return std::nullopt;
   } catch (...) {
-    if (has_collectives()) collectives_->abandon();
+    if (has_collectives()) collectives_->abort_step();
     throw;
   }
 }
@@ -284,7 +284,7 @@ StepStatus GpuExecutable::run_timed(Slots slots, RunTimes& times) {
   gpu_->gpu.launch(timed_graphs_[index_of(slots)], gpu_->stream);
   results_->record_end(slots.outputs);
   const StepStatus status = finish(slots.outputs);
-  timeline_->read(begin, times);
+  timeline_->read_times(begin, times);
   return status;
 }
 

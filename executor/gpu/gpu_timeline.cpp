@@ -20,11 +20,11 @@ GpuTimeline::GpuTimeline(std::shared_ptr<const OpenGpu> gpu, std::span<const Col
   }
 }
 
-void GpuTimeline::read(int64_t begin, RunTimes& times) const {
+void GpuTimeline::read_times(int64_t begin_ns, RunTimes& times) const {
   const auto time_of = [&](const GpuEvent& event) {
-    return begin + static_cast<int64_t>(1e6 * gpu_->gpu.milliseconds(begin_, event));
+    return begin_ns + static_cast<int64_t>(1e6 * gpu_->gpu.milliseconds(begin_, event));
   };
-  int64_t last = begin;
+  int64_t last = begin_ns;
   const auto until = [&](const GpuEvent& event) {
     const int64_t from = std::exchange(last, time_of(event));
     return TimeSpan{from, last};

@@ -38,8 +38,9 @@ class GpuTimeline {
   /// The events that the caller records before and after a collective, on the communication stream.
   const GpuEventPair& collective_span(size_t call) const { return events_[call].collective; }
 
-  /// Stores the times of a completed step in `times`. `begin`: clock_ns() at the start of the step.
-  void read(int64_t begin, RunTimes& times) const;
+  /// Stores the times of a completed step in `times`. `begin_ns`: clock_ns() at the start of the
+  /// step.
+  void read_times(int64_t begin_ns, RunTimes& times) const;
 
  private:
   struct CallEvents {

@@ -60,13 +60,13 @@ std::string key(const FluidGpuConvolution& c) {
 
 }  // namespace
 
-std::string text_of(const GpuTask& task) {
+std::string task_text(const GpuTask& task) {
   return std::visit([](const auto& t) { return words(t); }, task);
 }
 
 std::string rejection_message(std::string_view kernel, const GpuTask& task, int64_t workspace,
                               std::string_view why) {
-  return fmt::format("{} cannot compute {} with a workspace of {}{}", kernel, text_of(task),
+  return fmt::format("{} cannot compute {} with a workspace of {}{}", kernel, task_text(task),
                      bytes_text(static_cast<double>(workspace)),
                      why.empty() ? "" : fmt::format(" ({})", why));
 }

@@ -14,7 +14,7 @@ namespace fluid {
 using GpuTask = std::variant<FluidGpuMatmul, FluidGpuConvolution>;
 
 /// Describes a task in messages to users, such as "f32 64 x 10 of 784, transposed a, with bias".
-std::string text_of(const GpuTask& task);
+std::string task_text(const GpuTask& task);
 
 /// Formats "KERNEL cannot compute TASK with a workspace of 1.00 MiB (WHY)". `kernel`: name of the
 /// library kernel. `why`: the reason, or "".

@@ -107,13 +107,13 @@ void GpuAlgorithmSelector::store(const GpuTrials& trials, const RecordedAlgorith
   notes_.insert(
       fmt::format("the GPU lacked memory for one of the algorithms of {} ({}): another algorithm "
                   "is used, also by runs that resume from this run's checkpoints",
-                  text_of(trials.task()), trials.failure_message()));
+                  task_text(trials.task()), trials.failure_message()));
 }
 
 void GpuAlgorithmSelector::record_rejection(const GpuTrials& trials) {
   if (trials.ran_out_of_memory()) {
-    throw OutOfMemory(fmt::format("the GPU lacks memory to compute {} ({})", text_of(trials.task()),
-                                  trials.failure_message()),
+    throw OutOfMemory(fmt::format("the GPU lacks memory to compute {} ({})",
+                                  task_text(trials.task()), trials.failure_message()),
                       out_of_memory_advice(gpu_->gpu.table(), gpu_->gpu.get()));
   }
   record_.record_rejection(trials.task(), trials.failure_message(), trials.failure_lifetime());

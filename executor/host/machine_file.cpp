@@ -168,7 +168,7 @@ void set_machine_listener(std::function<void(const std::string&)> next) {
   listener = std::move(next);
 }
 
-std::string cpu_record(const TargetDescription& description) {
+std::string cpu_tuning_record(const TargetDescription& description) {
   return to_json(description.measured ? description.with_threads(1) : describe_host(1));
 }
 

@@ -31,7 +31,7 @@ void set_machine_listener(std::function<void(const std::string&)> listener);
 /// Key of the CPU description in tuning records.
 inline constexpr const char* kCpuRecord = "cpu";
 /// Returns the description as text for tuning records. The text is the same for all thread counts.
-std::string cpu_record(const TargetDescription& description);
+std::string cpu_tuning_record(const TargetDescription& description);
 
 /// Returns the CPU description in the tuning record `record`, for `threads` threads. Returns
 /// nullopt if there is none, or if this machine's CPU has another model or other instruction sets.

@@ -72,7 +72,7 @@ bool is_worse(const SampleLoss& a, const SampleLoss& b) {
 
 }  // namespace
 
-EvaluationReport::EvaluationReport(Program& program, const ReportOptions& options)
+EvaluationReport::EvaluationReport(Program& program, const EvaluationReportOptions& options)
     : options_(options) {
   ir::Graph& graph = program.ir().main();
   const Value loss = loss_of(graph);
@@ -109,12 +109,12 @@ void EvaluationReport::add(const Reader& data, const Batch& batch, const OutputV
   const Tensor& losses = outputs[kLoss];
   const bool one_class = has_classes() && outputs[kLabel].numel() == batch.size;
   for (int64_t i = 0; i < batch.size; ++i) {
-    SampleLoss sample{.row = 0, .location = "", .loss = losses.at(i)};
+    SampleLoss sample{.source_index = 0, .location = "", .loss = losses.at(i)};
     const bool is_kept =
         std::ssize(worst_) < options_.worst || (!worst_.empty() && is_worse(sample, worst_.back()));
     if (!is_kept) continue;
     const int64_t index = indices[static_cast<size_t>(i)];
-    sample.row = source.source_index(index);
+    sample.source_index = source.source_index(index);
     sample.location = source.location(index);
     if (one_class) {
       sample.label = static_cast<int64_t>(outputs[kLabel].at(i));

@@ -13,8 +13,8 @@ namespace fluid {
 
 /// A sample and its loss.
 struct SampleLoss {
-  int64_t row = 0;       ///< SampleData::source_index()
-  std::string location;  ///< SampleData::location(), such as "'cats/1.jpg'"
+  int64_t source_index = 0;  ///< SampleData::source_index()
+  std::string location;      ///< SampleData::location(), such as "'cats/1.jpg'"
   double loss = 0;
   /// Classes of the label and of the prediction; absent if a sample has several labels.
   std::optional<int64_t> label = {}, prediction = {};
@@ -27,7 +27,7 @@ struct ClassScores {
 };
 
 /// Options of EvaluationReport.
-struct ReportOptions {
+struct EvaluationReportOptions {
   int64_t worst = 10;          ///< number of samples with the largest losses to keep
   int64_t max_classes = 1000;  ///< makes no confusion matrix for more classes
 };
@@ -49,7 +49,7 @@ class EvaluationReport {
  public:
   /// Adds per-sample outputs to `program`, named "report.loss", "report.label" and
   /// "report.prediction". Throws UserError if the loss is not a mean or sum over samples.
-  explicit EvaluationReport(Program& program, const ReportOptions& options = {});
+  explicit EvaluationReport(Program& program, const EvaluationReportOptions& options = {});
 
   /// Adds the samples of the batch that `data` returned last.
   void add(const Reader& data, const Batch& batch, const OutputViews& outputs);
@@ -74,7 +74,7 @@ class EvaluationReport {
  private:
   void add_classes(const OutputViews& outputs);
 
-  ReportOptions options_;
+  EvaluationReportOptions options_;
   int64_t classes_ = 0;
   std::string label_column_;  ///< name of the label feed; see ClassValues::label_feed
   std::vector<std::string> class_names_;

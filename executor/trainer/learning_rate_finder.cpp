@@ -15,7 +15,7 @@
 namespace fluid {
 namespace {
 
-void check_settings(const LearningRateRange& s) {
+void check_settings(const LearningRateFinderOptions& s) {
   const auto require = [](bool good, const std::string& message) {
     if (!good) throw UserError("find_learning_rate: " + message);
   };
@@ -55,7 +55,7 @@ Snapshot copied(Snapshot snapshot) {
 /// Runs steps with increasing learning rates. Calls add(rate, loss) after each step, and stops when
 /// add() returns false.
 template <class F>
-void run_steps(Executor& executor, Reader& data, const LearningRateRange& settings,
+void run_steps(Executor& executor, Reader& data, const LearningRateFinderOptions& settings,
                const std::string& loss, F add) {
   const double factor = std::log(settings.last / settings.first);
   for (int64_t step = 0; step < settings.steps;) {
@@ -92,7 +92,7 @@ std::optional<double> suggested_learning_rate(const std::vector<LearningRatePoin
 }
 
 LearningRateCurve find_learning_rate(Executor& executor, const Program& program, Reader& data,
-                                     const LearningRateRange& settings) {
+                                     const LearningRateFinderOptions& settings) {
   check_settings(settings);
   const std::string loss = required_loss_output(program);
   executor.prepare(

@@ -9,9 +9,9 @@
 
 namespace fluid {
 
-/// Settings of a learning rate range test (Smith, "Cyclical learning rates for training neural
-/// networks", 2017).
-struct LearningRateRange {
+/// Options of find_learning_rate(), a learning rate range test (Smith, "Cyclical learning rates for
+/// training neural networks", 2017).
+struct LearningRateFinderOptions {
   double first = 1e-7, last = 10;  ///< learning rates of the first and of the last step; > 0
   int64_t steps = 100;             ///< training steps; at least 10
   double smoothing = 0.9;          ///< weight of earlier losses in the smoothed loss, in [0, 1)
@@ -40,7 +40,7 @@ struct LearningRateCurve {
 /// and schedule `manual`. Collective; returns the same curve on every rank. Throws UserError if the
 /// program or the settings do not fit.
 LearningRateCurve find_learning_rate(Executor& executor, const Program& program, Reader& data,
-                                     const LearningRateRange& settings = {});
+                                     const LearningRateFinderOptions& settings = {});
 
 /// The suggestion for a curve; see LearningRateCurve.
 std::optional<double> suggested_learning_rate(const std::vector<LearningRatePoint>& points);

@@ -56,7 +56,7 @@ struct Elimination {
     check(!fit.empty(), "no precision fits");
     fast = within_margin(fit, [&](Precision p) { return costs[index_of(p)].ms; });
     small = within_margin(
-        fast, [&](Precision p) { return static_cast<double>(costs[index_of(p)].bytes); });
+        fast, [&](Precision p) { return static_cast<double>(costs[index_of(p)].arena_bytes); });
   }
 
   std::string_view reason() const {
@@ -123,7 +123,7 @@ ObjectCache cache_of(const ExecutorOptions& options) {
 std::string record_of(const AmpChoice& choice) {
   nlohmann::ordered_json record = {{"choice", kPrecisionNames[index_of(choice.precision)]}};
   for (size_t i = 0; i < choice.costs.size(); ++i) {
-    record[std::string(kPrecisionNames[i])] = {choice.costs[i].ms, choice.costs[i].bytes};
+    record[std::string(kPrecisionNames[i])] = {choice.costs[i].ms, choice.costs[i].arena_bytes};
   }
   return record.dump();
 }
@@ -133,7 +133,7 @@ std::string record_of(const AmpChoice& choice) {
 std::string AmpChoice::text() const {
   std::vector<std::string> figures;
   for (size_t i = 0; i < costs.size(); ++i) {
-    const std::string size = bytes_text(static_cast<double>(costs[i].bytes));
+    const std::string size = bytes_text(static_cast<double>(costs[i].arena_bytes));
     figures.push_back(std::isinf(costs[i].ms)
                           ? fmt::format("{} does not fit", kPrecisionNames[i])
                           : fmt::format("{} {:.3g} ms{} in {}", kPrecisionNames[i], costs[i].ms,

@@ -14,8 +14,8 @@ namespace fluid {
 
 /// Measured cost of a training step.
 struct StepCost {
-  double ms = 0;      ///< median time of several steps; infinite if the step does not fit in memory
-  int64_t bytes = 0;  ///< size of the arena
+  double ms = 0;  ///< median time of several steps; infinite if the step does not fit in memory
+  int64_t arena_bytes = 0;  ///< size of the arena
   bool operator==(const StepCost&) const = default;
 };
 

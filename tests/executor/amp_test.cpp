@@ -152,7 +152,7 @@ TEST(Amp, RejectsOtherDtypes) {
 }
 
 TEST(Amp, AChoiceGoesByTimeThenByMemory) {
-  const StepCost never{.ms = HUGE_VAL, .bytes = 0};
+  const StepCost never{.ms = HUGE_VAL, .arena_bytes = 0};
   const struct {
     StepCosts costs;
     Precision best;

@@ -96,11 +96,11 @@ TEST(EvaluationReport, KeepsTheSamplesWithTheLargestLosses) {
       EvaluationReport report(net, {.worst = 2});
       evaluated(net, report, samples(), batch);
       ASSERT_EQ(report.worst().size(), 2u);
-      EXPECT_EQ(report.worst()[0].row, 3);
+      EXPECT_EQ(report.worst()[0].source_index, 3);
       EXPECT_NEAR(report.worst()[0].loss, loss_of(3), 1e-5);
       EXPECT_EQ(report.worst()[0].label, 2);
       EXPECT_EQ(report.worst()[0].prediction, 0);
-      EXPECT_EQ(report.worst()[1].row, 2);
+      EXPECT_EQ(report.worst()[1].source_index, 2);
       EXPECT_NEAR(report.worst()[1].loss, loss_of(2), 1e-5);
     }
   }
@@ -112,8 +112,8 @@ TEST(EvaluationReport, NamesTheSamplesOfShuffledData) {
   Trainer trainer(net, cpu());
   Reader reader(samples(), {.batch = 2, .shuffle_seed = 3});
   trainer.evaluate(reader, report.observer(reader));
-  EXPECT_EQ(report.worst().at(0).row, 3);
-  EXPECT_EQ(report.worst().at(1).row, 2);
+  EXPECT_EQ(report.worst().at(0).source_index, 3);
+  EXPECT_EQ(report.worst().at(1).source_index, 2);
 }
 
 /// Samples of which number 3, the worst one, cannot be read.
@@ -140,8 +140,9 @@ TEST(EvaluationReport, NamesTheSampleThatReplacesABadOne) {
   trainer.evaluate(reader, report.observer(reader));
   std::multiset<int64_t> rows;
   for (const SampleLoss& sample : report.worst()) {
-    EXPECT_NEAR(sample.loss, loss_of(static_cast<size_t>(sample.row)), 1e-5) << sample.row;
-    rows.insert(sample.row);
+    EXPECT_NEAR(sample.loss, loss_of(static_cast<size_t>(sample.source_index)), 1e-5)
+        << sample.source_index;
+    rows.insert(sample.source_index);
   }
   EXPECT_EQ(rows, (std::multiset<int64_t>{0, 1, 2, 4, 4, 5, 6}));
 }
@@ -156,8 +157,9 @@ TEST(EvaluationReport, LeavesOutBadRecords) {
   EXPECT_EQ(report.confusion(), good.confusion());
   std::set<int64_t> rows;
   for (const SampleLoss& sample : report.worst()) {
-    EXPECT_NEAR(sample.loss, loss_of(static_cast<size_t>(sample.row)), 1e-5) << sample.row;
-    EXPECT_TRUE(rows.insert(sample.row).second);
+    EXPECT_NEAR(sample.loss, loss_of(static_cast<size_t>(sample.source_index)), 1e-5)
+        << sample.source_index;
+    EXPECT_TRUE(rows.insert(sample.source_index).second);
   }
   EXPECT_EQ(rows, (std::set<int64_t>{0, 1, 2, 4, 5, 6}));
   expect_user_error([&] { trainer.fit(reader, {}); },
@@ -191,7 +193,7 @@ TEST(EvaluationReport, OfABinaryClassifier) {
                 {"y", Tensor::of<float>({4}, std::vector<float>{0, 0, 1, 1})}}});
     EXPECT_EQ(report.confusion(), (std::vector<int64_t>{1, 1, 1, 1}));
     EXPECT_EQ(report.class_names(), (std::vector<std::string>{"0", "1"}));
-    EXPECT_EQ(report.worst().at(0).row, 1);
+    EXPECT_EQ(report.worst().at(0).source_index, 1);
     EXPECT_NEAR(report.worst().at(0).loss, std::log1p(std::exp(0.5)), 1e-6);
   }
 }
@@ -206,7 +208,7 @@ TEST(EvaluationReport, OfARegressionHasNoClasses) {
             {{{"x", Tensor::of<float>({3, 2}, std::vector<float>{1, 2, NAN, 0, 3, 1})}}}, 2);
   EXPECT_FALSE(report.has_classes());
   ASSERT_EQ(report.worst().size(), 3u);
-  EXPECT_EQ(report.worst()[0].row, 1);
+  EXPECT_EQ(report.worst()[0].source_index, 1);
   EXPECT_TRUE(std::isnan(report.worst()[0].loss));
   EXPECT_FLOAT_EQ(static_cast<float>(report.worst()[1].loss), 5.0f);
   EXPECT_FLOAT_EQ(static_cast<float>(report.worst()[2].loss), 2.5f);

@@ -72,7 +72,7 @@ TEST_P(GpuTimelineTest, TellsWorkFromWaitsAndFromWhatGoesOnBeside) {
     gpu.launch(graph, gpu_->stream);
     gpu.synchronize(gpu_->stream);
     RunTimes times{.feeds = {}, .final_wait = {}, .calls = std::vector<CallTimes>(roles.size())};
-    timeline.read(begin, times);
+    timeline.read_times(begin, times);
     const auto& calls = times.calls;
     // A mark is a piece of work, too.
     EXPECT_EQ(calls[0].call.begin, begin);
@@ -106,7 +106,7 @@ TEST_P(GpuTimelineTest, HasNoWaitsWithoutCollectives) {
   gpu_->gpu.launch(graph, gpu_->stream);
   gpu_->gpu.synchronize(gpu_->stream);
   RunTimes times{.feeds = {}, .final_wait = {1, 2}, .calls = std::vector<CallTimes>(roles.size())};
-  timeline.read(1000, times);
+  timeline.read_times(1000, times);
   EXPECT_EQ(times.final_wait.ns(), 0);
   for (const CallTimes& call : times.calls) {
     EXPECT_EQ(call.wait.ns(), 0);

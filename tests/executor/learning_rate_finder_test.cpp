@@ -33,8 +33,9 @@ TEST(LearningRateFinder, FollowsTheRuleOfGradientDescent) {
   const Program net = regression();
   Executor exe(net, cpu());
   Reader data = samples();
-  const LearningRateRange range{.first = 1e-3, .last = 0.3, .steps = 20, .smoothing = 0.5};
-  const LearningRateCurve curve = find_learning_rate(exe, net, data, range);
+  const LearningRateFinderOptions options{
+      .first = 1e-3, .last = 0.3, .steps = 20, .smoothing = 0.5};
+  const LearningRateCurve curve = find_learning_rate(exe, net, data, options);
   ASSERT_EQ(curve.points.size(), 20u);
   double w = 0, average = 0, weight = 0;
   for (size_t i = 0; i < curve.points.size(); ++i) {
@@ -78,11 +79,11 @@ TEST(LearningRateFinder, SuggestsTheRateOfTheSteepestDescent) {
 }
 
 TEST(LearningRateFinder, SaysWhatItNeeds) {
-  const auto rejected = [](const Program& net, const LearningRateRange& range,
+  const auto rejected = [](const Program& net, const LearningRateFinderOptions& options,
                            const std::string& message) {
     Executor exe(net, cpu());
     Reader data = samples();
-    expect_user_error([&] { find_learning_rate(exe, net, data, range); }, message);
+    expect_user_error([&] { find_learning_rate(exe, net, data, options); }, message);
   };
   rejected(regression(Schedule()), {}, "the program needs the schedule 'manual'");
   rejected(regression(Manual(), false), {}, "the minimized loss is not an output");

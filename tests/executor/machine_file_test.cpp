@@ -126,7 +126,7 @@ TEST(CpuRecord, DecidesInTheNextRun) {
   TargetDescription cpu = describe_host(1);
   cpu.measured = true;
   cpu.gbs["memory"] = {5, 8};
-  const std::map<std::string, std::string> record = {{kCpuRecord, cpu_record(cpu)}};
+  const std::map<std::string, std::string> record = {{kCpuRecord, cpu_tuning_record(cpu)}};
   const Program net(testing::conv_net());
   Executor first(net, fluid::cpu(), {.batch = 8, .threads = 2, .tuning_record = record});
   EXPECT_EQ(first.peak_rates().bytes_per_second, 8e9);
@@ -140,12 +140,13 @@ TEST(CpuRecord, DecidesInTheNextRun) {
 TEST(CpuRecord, OfAnotherCpuIsIgnored) {
   TargetDescription cpu = describe_host(1);
   cpu.measured = true;
-  EXPECT_TRUE(recorded_description({{kCpuRecord, cpu_record(cpu)}}, 2)->measured);
-  EXPECT_EQ(recorded_description({{kCpuRecord, cpu_record(cpu)}}, 2)->threads, 2);
+  EXPECT_TRUE(recorded_description({{kCpuRecord, cpu_tuning_record(cpu)}}, 2)->measured);
+  EXPECT_EQ(recorded_description({{kCpuRecord, cpu_tuning_record(cpu)}}, 2)->threads, 2);
   EXPECT_FALSE(recorded_description({}, 2));
   cpu.cpu = "another";
-  EXPECT_FALSE(recorded_description({{kCpuRecord, cpu_record(cpu)}}, 2));
-  EXPECT_FALSE(recorded_description({{kCpuRecord, cpu_record(describe_host(1))}}, 2)->measured);
+  EXPECT_FALSE(recorded_description({{kCpuRecord, cpu_tuning_record(cpu)}}, 2));
+  EXPECT_FALSE(
+      recorded_description({{kCpuRecord, cpu_tuning_record(describe_host(1))}}, 2)->measured);
   expect_user_error(
       [] {
         recorded_description({{kCpuRecord, "{"}}, 2);
