@@ -25,7 +25,7 @@ class NamePattern {
 
   const std::string& text() const { return text_; }
   /// Number of capture groups.
-  size_t captures() const { return matcher_.mark_count(); }
+  size_t num_captures() const { return matcher_.mark_count(); }
   /// Whether the pattern matches all of `name`.
   bool matches(const std::string& name) const;
   /// Whether the pattern matches `name` or the name of a layer that contains it: "fc1" and "fc*"

@@ -1,6 +1,6 @@
 #include "frontend/parameter.h"
 
-#include "frontend/living_programs.h"
+#include "frontend/program_registry.h"
 #include "ops/record.h"
 
 namespace fluid {

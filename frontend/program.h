@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/living_programs.h"
 #include "frontend/parameter.h"
+#include "frontend/program_registry.h"
 #include "ir/graph.h"
 
 namespace fluid {

@@ -18,7 +18,7 @@ class UserError : public std::runtime_error {
   explicit UserError(const std::string& what) : std::runtime_error(what) {}
   /// Prefixes the message with the location, if known: "mnist.cpp:13: what".
   UserError(const Loc& loc, const std::string& what)
-      : std::runtime_error(loc.known() ? loc.str() + ": " + what : what) {}
+      : std::runtime_error(loc.is_known() ? loc.str() + ": " + what : what) {}
 };
 
 /// A bug in Fluid. `fluidrun` exits with 2.

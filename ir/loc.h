@@ -13,7 +13,7 @@ struct Loc {
   static Loc here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return {file, line};
   }
-  bool known() const { return !file.empty(); }
+  bool is_known() const { return !file.empty(); }
   /// Returns "mnist.cpp:13" (last component of the path), or "" if the location is unknown.
   std::string str() const;
   bool operator==(const Loc&) const = default;

@@ -37,7 +37,7 @@ class ScopedLineLocations {
                       const ir::OpOffsets& offsets) {
     for (const auto& graph : program.graphs) {
       for (const auto& op : graph->ops) {
-        if (!op->loc.known() && offsets.contains(op.get())) placed_.push_back(op.get());
+        if (!op->loc.is_known() && offsets.contains(op.get())) placed_.push_back(op.get());
       }
     }
     std::ranges::sort(placed_, {}, [&](const ir::Op* op) { return offsets.at(op); });

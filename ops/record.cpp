@@ -79,7 +79,7 @@ Value record_source(ir::Graph& graph, std::string_view name, std::string symbol,
     const ir::Op* op = graph.find_indexed(source, symbol);
     if (op == nullptr) continue;
     throw UserError(loc, std::string(name) + ": the name '" + symbol + "' is taken by the " +
-                             op->name + (op->loc.known() ? " of " + op->loc.str() : ""));
+                             op->name + (op->loc.is_known() ? " of " + op->loc.str() : ""));
   }
   attrs = complete_attrs(def, attrs, loc);
   check_source(def, symbol, type, attrs, loc);

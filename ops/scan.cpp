@@ -212,7 +212,7 @@ void verify_scan(const ir::Op& scan) {
     }
     const std::string reason = unsupported_reason(*op);
     require(reason.empty(), scan, [&] {
-      return "its body holds " + op->name + (op->loc.known() ? " of " + op->loc.str() : "") +
+      return "its body holds " + op->name + (op->loc.is_known() ? " of " + op->loc.str() : "") +
              ", which " + reason;
     });
   }

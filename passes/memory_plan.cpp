@@ -190,7 +190,7 @@ class PlanReader {
     const int peak = static_cast<int>(std::ranges::max_element(used) - used.begin());
     if (peak < static_cast<int>(graph_.ops.size())) {
       const ir::Op& op = *graph_.ops[static_cast<size_t>(peak)];
-      plan_.peak = op.name + (op.loc.known() ? " @ " + op.loc.str() : "");
+      plan_.peak = op.name + (op.loc.is_known() ? " @ " + op.loc.str() : "");
     }
     for (const Range& r : counted) {
       if (r.first > peak || r.last < peak) continue;

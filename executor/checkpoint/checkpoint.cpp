@@ -101,7 +101,7 @@ std::optional<Checkpoint> newest_checkpoint(const std::string& directory) {
 ColumnTablePtr newest_column_table(const std::string& directory) {
   for (const CheckpointName& name : names_in(directory)) {
     try {
-      return table_of_parameters(directory + "/" + name.str() + "/" + kCheckpointParameters);
+      return read_column_table_metadata(directory + "/" + name.str() + "/" + kCheckpointParameters);
     } catch (const UserError&) {
       continue;  // damaged: newest_checkpoint() reports the error
     }

@@ -47,9 +47,9 @@ struct NameMap {
     for (size_t at = replacement.find('$'); at != std::string::npos;
          at = replacement.find('$', at + 1)) {
       const char digit = at + 1 < replacement.size() ? replacement[at + 1] : '0';
-      if (digit >= '1' && static_cast<size_t>(digit - '0') <= pattern.captures()) continue;
+      if (digit >= '1' && static_cast<size_t>(digit - '0') <= pattern.num_captures()) continue;
       throw UserError(fmt::format("'{}' names no capture; the pattern has {}",
-                                  replacement.substr(at, 2), pattern.captures()));
+                                  replacement.substr(at, 2), pattern.num_captures()));
     }
   }
 };

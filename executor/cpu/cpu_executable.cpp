@@ -291,7 +291,7 @@ void CpuExecutable::call_library(const CpuCall& call, size_t slots, int64_t step
     if (call.loop > 0 && library.rebind) library.rebind(buffers);
     library.run();
   } catch (const DeviceError& e) {
-    throw DeviceError((call.op->loc.known() ? call.op->loc.str() + ": " : "") +
+    throw DeviceError((call.op->loc.is_known() ? call.op->loc.str() + ": " : "") +
                       call.op->attrs.get<std::string>("kernel") + " failed: " + e.what() +
                       (parameters_updated
                            ? "; the step was applied in part: start again from saved parameters"

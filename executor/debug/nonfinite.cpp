@@ -158,7 +158,7 @@ std::string text_of(const NonfiniteOp& bad, int64_t batch) {
   const ir::Result& result = bad.op->results.at(static_cast<size_t>(bad.result));
   Type type = result.type;
   type.shape = type.shape.at(batch);
-  std::string text = bad.op->loc.known() ? bad.op->loc.str() + ": " : "";
+  std::string text = bad.op->loc.is_known() ? bad.op->loc.str() + ": " : "";
   text += bad.op->name;
   if (!bad.op->scope.empty()) text += " of layer '" + bad.op->scope + "'";
   if (bad.op->role != ir::Role::forward) text += fmt::format(" ({})", name_of(bad.op->role));

@@ -93,7 +93,7 @@ class SampleBuffers {
   explicit SampleBuffers(const SampleSource& source)
       : source_(source), tensors_(sample_buffers(source.columns(), 1)) {}
   const std::vector<Tensor>& read(int64_t sample) {
-    source_.read(sample, {}, rows_at(tensors_, 0));
+    source_.read(sample, {}, sample_addresses(tensors_, 0));
     return tensors_;
   }
 
@@ -145,7 +145,7 @@ StreamSurvey survey(SampleStream& stream, int64_t samples, int64_t shown) {
   try {
     stream.open({});
     for (; read < samples && !result.ended; ++read) {
-      if (!stream.next(rows_at(values, 0))) {
+      if (!stream.next(sample_addresses(values, 0))) {
         result.ended = true;
         break;
       }

@@ -10,7 +10,7 @@
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "frontend/files/npy.h"
-#include "frontend/kept_values.h"
+#include "frontend/named_values.h"
 #include "frontend/recipe_parameters.h"
 #include "ir/error.h"
 #include "ir/near.h"

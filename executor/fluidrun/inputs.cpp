@@ -66,7 +66,7 @@ void drop_unused_columns(DataSource& source, const Program& program, const std::
                                 fmt::join(unused, ", "), fmt::join(feeds, ", ")));
   }
   if (!unused.empty()) {
-    source.change(
+    source.transform(
         [&](SampleSourcePtr all) { return select_columns(std::move(all), std::move(kept)); });
   }
   if (unused.size() == 1 && missing_feeds.size() == 1) {
@@ -204,7 +204,7 @@ TrainingTable training_table(const ParamsFlags& flags, const std::string& spec) 
   if (!has_table(spec)) return {};
   for (const std::string& path : {flags.adapters, flags.path}) {
     if (path.empty()) continue;
-    if (ColumnTablePtr table = table_of_parameters(path)) return {std::move(table), path};
+    if (ColumnTablePtr table = read_column_table_metadata(path)) return {std::move(table), path};
   }
   return {};
 }

@@ -63,7 +63,7 @@ void print_kernels(const PlannedProgram& step, std::optional<Place> gpu,
     if (body == nullptr || is_scan(*op)) continue;
     std::string line = ops_text(*program.find(std::get<GraphRef>(*body).name));
     if (const auto& layout = op->results[0].type.layout) line += ", " + layout->str();
-    if (op->loc.known()) line += " @ " + op->loc.str();
+    if (op->loc.is_known()) line += " @ " + op->loc.str();
     if (!op->attrs.has("kernel")) {
       generated.push_back("generated: " + line);
       continue;

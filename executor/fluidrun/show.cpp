@@ -59,7 +59,7 @@ nlohmann::ordered_json op_json(const ir::Op& op, std::map<Value, int>& ids) {
   }
   json["role"] = ir::name_of(op.role);
   if (!op.scope.empty()) json["scope"] = op.scope;
-  if (op.loc.known()) json["loc"] = op.loc.str();
+  if (op.loc.is_known()) json["loc"] = op.loc.str();
   return json;
 }
 

@@ -129,7 +129,7 @@ int64_t row_elements(const Tensor& value) {
 /// has one element.
 void append_names(std::string& csv, const std::string& name, int64_t width) {
   for (int64_t i = 0; i < width; ++i) {
-    csv += "," + csv_field(width == 1 ? name : fmt::format("{}.{}", name, i));
+    csv += "," + quote_csv_field(width == 1 ? name : fmt::format("{}.{}", name, i));
   }
 }
 
@@ -224,7 +224,7 @@ void OutputFile::append_csv(const OutputViews& outputs, const Reader& data) {
     bytes_ = "index";
     for (const std::string& name : names_) {
       append_names(bytes_, name, row_elements(outputs[name]));
-      if (are_scores(outputs[name], classes_)) bytes_ += "," + csv_field(name + ".class");
+      if (are_scores(outputs[name], classes_)) bytes_ += "," + quote_csv_field(name + ".class");
     }
     bytes_ += '\n';
   }
@@ -235,7 +235,7 @@ void OutputFile::append_csv(const OutputViews& outputs, const Reader& data) {
       const Tensor& value = outputs[name];
       append_row(bytes_, value, row);
       if (!are_scores(value, classes_)) continue;
-      bytes_ += "," + csv_field(classes_[static_cast<size_t>(largest_in_row(value, row))]);
+      bytes_ += "," + quote_csv_field(classes_[static_cast<size_t>(largest_in_row(value, row))]);
     }
     bytes_ += '\n';
     ++row;

@@ -350,7 +350,7 @@ std::string GpuExecutable::library_rejection_message(const GpuCall& call) const 
   const GpuLibraryCall& library = *call.library;
   const std::string layer = layer_of(head), line = head.loc.str();
   return fmt::format(
-      "{}{}: {}", layer, head.loc.known() && layer != line ? " @ " + line : "",
+      "{}{}: {}", layer, head.loc.is_known() && layer != line ? " @ " + line : "",
       rejection_message(call.op->attrs.get<std::string>("kernel"), library.task, library.workspace,
                         selector_.record().rejection_reason(library.task).value_or("")));
 }

@@ -103,7 +103,7 @@ std::string layer_of(const ir::Op& op) {
   const ir::Graph& main = op.graph()->program().main();
   const ir::Op* parameter = op.param.empty() ? nullptr : variable_named(main, op.param);
   if (parameter != nullptr && !parameter->scope.empty()) return parameter->scope;
-  return op.loc.known() ? op.loc.str() : op.name;
+  return op.loc.is_known() ? op.loc.str() : op.name;
 }
 
 std::string ops_text(const ir::Graph& body) {

@@ -101,7 +101,7 @@ void HistoryCsv::write() {
   std::string text;
   const auto add_line = [&](auto field) {
     for (size_t i = 0; i < columns.size(); ++i) {
-      text += (i == 0 ? "" : ",") + csv_field(field(columns[i]));
+      text += (i == 0 ? "" : ",") + quote_csv_field(field(columns[i]));
     }
     text += "\n";
   };

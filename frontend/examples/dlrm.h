@@ -8,10 +8,10 @@
 /// Hyperparameters of a recommendation model. The defaults are those of Naumov et al. for Criteo's
 /// Kaggle data, except that all tables have equal size.
 struct DlrmConfig {
-  int64_t numbers = 13;     ///< number of numeric features
-  int64_t categories = 26;  ///< number of categorical features
-  int64_t rows = 10000;     ///< rows per embedding table; indices are taken modulo `rows`
-  int64_t width = 16;       ///< embedding size
+  int64_t numeric_features = 13;
+  int64_t categorical_features = 26;
+  int64_t rows = 10000;  ///< rows per embedding table; indices are taken modulo `rows`
+  int64_t width = 16;    ///< embedding size
   std::vector<int64_t> bottom = {512, 256, 64};  ///< units of the bottom MLP's hidden layers
   std::vector<int64_t> top = {512, 256};         ///< units of the top MLP's hidden layers
   bool sparse = true;                            ///< whether the gradients of the tables are sparse
@@ -39,11 +39,12 @@ inline fluid::Value dlrm_interact(fluid::Value x) {
   return fluid::concat(pairs, {.axis = 1});
 }
 
-/// Deep learning recommendation model: Naumov et al., 2019. x: features [N, numbers + categories],
-/// numbers first. Returns the logits [N, 1] of a click.
+/// Deep learning recommendation model: Naumov et al., 2019. x: features
+/// [N, numeric_features + categorical_features], numeric features first. Returns the logits [N, 1]
+/// of a click.
 inline fluid::Value dlrm(fluid::Value x, const DlrmConfig& config) {
   const fluid::Values parts =
-      fluid::split(x, {.sizes = {config.numbers, config.categories}, .axis = 1});
+      fluid::split(x, {.sizes = {config.numeric_features, config.categorical_features}, .axis = 1});
   std::vector<int64_t> widths = config.bottom;
   widths.push_back(config.width);
   const auto dense = dlrm_mlp(fluid::log1p(fluid::relu(parts[0])), widths);
@@ -51,7 +52,7 @@ inline fluid::Value dlrm(fluid::Value x, const DlrmConfig& config) {
   const auto index = fluid::mod(category, fluid::scalar_like(category, double(config.rows)));
   const double bound = 1 / std::sqrt(static_cast<double>(config.rows));
   fluid::Values vectors = {fluid::unsqueeze(dense, {.axes = {1}})};
-  for (int64_t i = 0; i < config.categories; ++i) {
+  for (int64_t i = 0; i < config.categorical_features; ++i) {
     const auto column = fluid::slice(index, {.starts = {i}, .stops = {i + 1}, .axes = {1}});
     vectors.push_back(fluid::embedding(column, {.rows = config.rows,
                                                 .units = config.width,
@@ -66,7 +67,8 @@ inline fluid::Value dlrm(fluid::Value x, const DlrmConfig& config) {
 /// Adds the feeds `x` and `y` [N, 1] (1 for a click), and the outputs "loss" and "click" (the
 /// probability of a click). Returns the loss.
 inline fluid::Value record_dlrm(fluid::Program& net, const DlrmConfig& config = {}) {
-  const auto x = net.data("x", {fluid::kBatch, config.numbers + config.categories}, fluid::f32);
+  const auto x = net.data(
+      "x", {fluid::kBatch, config.numeric_features + config.categorical_features}, fluid::f32);
   const auto y = net.data("y", {fluid::kBatch, 1}, fluid::f32);
   const auto logits = dlrm(x, config);
   const auto loss = fluid::mean(fluid::binary_cross_entropy_with_logits(logits, y));

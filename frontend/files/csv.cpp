@@ -140,7 +140,7 @@ std::string_view CsvParser::parse_quoted_field() {
   }
 }
 
-std::string csv_field(std::string_view text) {
+std::string quote_csv_field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);

@@ -57,6 +57,6 @@ class CsvParser {
 };
 
 /// Formats `text` as a CSV field, in quotes if necessary.
-std::string csv_field(std::string_view text);
+std::string quote_csv_field(std::string_view text);
 
 }  // namespace fluid

@@ -86,7 +86,7 @@ class CharacterReader {
       all.append(std::as_bytes(std::span(ids)));
       ids.clear();
     });
-    return {Symbols<int32_t>(all.release()), context_.finish_table(std::move(table_))};
+    return {Symbols<int32_t>(all.release()), context_.save_learned_table(std::move(table_))};
   }
 
  private:

@@ -87,7 +87,7 @@ DataKind cifar10_kind() {
               "label i64",
           .splits_rows = true,
           .options = {"split"},
-          .open = in_memory([](const DataArgs& args) {
+          .open_source = in_memory([](const DataArgs& args) {
             return read_cifar10(args.path(), args.get_choice("split", "train", {"train", "test"}));
           })};
 }

@@ -84,7 +84,7 @@ ColumnTable ColumnTable::from_json(const std::string& text, const std::string& s
 
 ColumnTable ColumnTable::read(const std::string& path) {
   if (!is_safetensors(path)) return from_json(read_file(path), path);
-  if (const ColumnTablePtr table = table_of_parameters(path)) return *table;
+  if (const ColumnTablePtr table = read_column_table_metadata(path)) return *table;
   throw UserError("'" + path + "' holds no table of columns: its training data had none to keep");
 }
 
@@ -92,7 +92,7 @@ void ColumnTable::write(const std::string& path) const {
   write_file_atomically(path, dump(json_of(*this), 1) + "\n");
 }
 
-ColumnTablePtr table_of_parameters(const std::string& path) {
+ColumnTablePtr read_column_table_metadata(const std::string& path) {
   const TensorHeader header = parse_safetensors_header(FileBytes(path), path);
   const auto entry = header.metadata.find(kColumnTableMetadata);
   if (entry == header.metadata.end()) return nullptr;

@@ -53,6 +53,6 @@ inline constexpr const char* kColumnTableMetadata = "fluid.columns";
 
 /// Returns the table in the header of a .safetensors file; null if there is none. Throws UserError
 /// for a file of another format.
-ColumnTablePtr table_of_parameters(const std::string& path);
+ColumnTablePtr read_column_table_metadata(const std::string& path);
 
 }  // namespace fluid

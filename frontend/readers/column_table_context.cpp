@@ -18,7 +18,7 @@ const std::string* table_file(const DataArgs& args) {
 
 bool has_training_rows(const DataArgs& args, bool has_splits) {
   const RowSplit split(args, has_splits);
-  return split.trains() || split.has_fraction() || split.uses_column();
+  return split.is_training() || split.has_fraction() || split.uses_column();
 }
 
 ColumnTablePtr table_given_to(const DataArgs& args, const std::string& kind, bool has_splits) {
@@ -66,9 +66,9 @@ ColumnTable ColumnTableContext::initial_table(const std::vector<std::string>& op
   return table;
 }
 
-ColumnTablePtr ColumnTableContext::finish_table(ColumnTable table) const {
+ColumnTablePtr ColumnTableContext::save_learned_table(ColumnTable table) const {
   const std::string* path = table_file(args_);
-  if (path != nullptr && given_ == nullptr && split_.trains()) table.write(*path);
+  if (path != nullptr && given_ == nullptr && split_.is_training()) table.write(*path);
   return std::make_shared<const ColumnTable>(std::move(table));
 }
 

@@ -37,7 +37,7 @@ class ColumnTableContext {
   ColumnTable initial_table(const std::vector<std::string>& options) const;
   /// Returns `table` as a shared pointer. If the table was learned from training data, also writes
   /// it to the FILE of option table=FILE.
-  ColumnTablePtr finish_table(ColumnTable table) const;
+  ColumnTablePtr save_learned_table(ColumnTable table) const;
 
   /// Returns the category id of each of `values`. `table` holds the categories of `column`. With
   /// the option unknown=1, a value without a category gets the next id. Otherwise throws UserError,

@@ -143,7 +143,7 @@ class TableReader {
     ColumnTable table = start_table();
     if (context_.given() == nullptr) learn(table);
     add_columns(table);
-    data_.table = context_.finish_table(std::move(table));
+    data_.table = context_.save_learned_table(std::move(table));
     return make_source(std::move(data_));
   }
 
@@ -458,7 +458,7 @@ DataKind csv_kind() {
           .has_table = true,
           .options = {"categories", "classes", "columns", "drop", "label", "memory", "missing",
                       "normalize"},
-          .open = open_csv};
+          .open_source = open_csv};
 }
 
 }  // namespace fluid

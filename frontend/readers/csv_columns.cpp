@@ -17,7 +17,7 @@ class CsvColumnChoice {
   CsvColumnChoice(const std::vector<std::string>& names, const DataArgs& args,
                   const RowSplit& split, const ColumnTable* table)
       : names_(names), args_(args), table_(table) {
-    if (split.uses_column()) columns_.split = column_named(split.column(names_));
+    if (split.uses_column()) columns_.split = column_named(split.split_column(names_));
   }
 
   CsvColumns choose() {

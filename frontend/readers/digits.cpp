@@ -179,7 +179,7 @@ DataKind digits_kind() {
               "samples, seed=N",
           .needs_path = false,
           .options = {"n", "seed", "split"},
-          .open = in_memory([](const DataArgs& args) {
+          .open_source = in_memory([](const DataArgs& args) {
             constexpr int64_t kMaxSamples = 1'000'000;
             const bool test = args.get_choice("split", "train", {"train", "test"}) == "test";
             const int64_t n = args.get_integer("n", test ? kTestDigits : kTrainDigits, 1);

@@ -71,7 +71,7 @@ class ImageFolder : public ImageFiles {
       labels_.resize(ends[i], static_cast<int32_t>(ids[i]));
     }
     classes_ = table.classes[kLabelColumn];
-    table_ = context.finish_table(std::move(table));
+    table_ = context.save_learned_table(std::move(table));
     set_image_type();
   }
 
@@ -123,7 +123,7 @@ DataKind folder_kind() {
               "table= and unknown=1 as for csv",
           .splits_rows = true,
           .has_table = true,
-          .open = [](const DataArgs& args) -> SampleSourcePtr {
+          .open_source = [](const DataArgs& args) -> SampleSourcePtr {
             return std::make_shared<ImageFolder>(args);
           }};
 }

@@ -166,7 +166,7 @@ class IndexedLoader : public BatchLoader {
     SkippedRecords skipped;
     for (int64_t i = 0; i < source_->samples() && std::ssize(rows) < samples; ++i) {
       try {
-        source_->read(i, {.seed = seed}, rows_at(buffers, std::ssize(rows)));
+        source_->read(i, {.seed = seed}, sample_addresses(buffers, std::ssize(rows)));
         rows.push_back(source_->source_index(i));
       } catch (const UserError& error) {
         if (options_.bad_records == BadRecords::stop) throw;
@@ -359,8 +359,8 @@ class IndexedLoader : public BatchLoader {
     int64_t kept = lead_;
     for (int64_t row = lead_; row < slot.rows; ++row) {
       if (slot.replaced.contains(row)) continue;
-      const std::vector<std::byte*> from = rows_at(slot.columns, row),
-                                    to = rows_at(slot.columns, kept);
+      const std::vector<std::byte*> from = sample_addresses(slot.columns, row),
+                                    to = sample_addresses(slot.columns, kept);
       for (size_t c = 0; c < to.size() && kept < row; ++c) {
         std::memcpy(to[c], from[c], static_cast<size_t>(sample_bytes_[c]));
       }

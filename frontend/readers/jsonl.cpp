@@ -119,7 +119,7 @@ class JsonLines {
     if (context_.split().uses_column()) {
       std::vector<std::string> names;
       for (const auto& [key, value] : first.items()) names.push_back(key);
-      split_key_ = context_.split().column(names);
+      split_key_ = context_.split().split_column(names);
       const bool is_listed = std::ranges::find(keys, split_key_, &KeyValues::key) != keys.end();
       if (!is_listed) keys.push_back({.key = split_key_});
     }
@@ -199,7 +199,7 @@ class JsonLines {
       }
       data_.columns.push_back(std::move(column));
     }
-    data_.table = context_.finish_table(std::move(table));
+    data_.table = context_.save_learned_table(std::move(table));
     return make_source(std::move(data_));
   }
 
@@ -271,7 +271,7 @@ DataKind jsonl_kind() {
           .splits_rows = true,
           .has_table = true,
           .options = {"columns", "memory"},
-          .open = open_jsonl};
+          .open_source = open_jsonl};
 }
 
 }  // namespace fluid

@@ -87,12 +87,13 @@ struct DataKind {
   bool splits_rows = false;
   bool has_table = false;                 ///< sources of this kind have a SampleData::table()
   std::vector<std::string> options = {};  ///< options besides those common to all kinds
-  std::function<SampleSourcePtr(const DataArgs&)> open;  ///< opens the data for reading by index
+  /// Opens the data for reading by index.
+  std::function<SampleSourcePtr(const DataArgs&)> open_source;
   /// Opens the data as a stream, if option `stream` is set; null: the kind has no such option.
   std::function<SampleStreamPtr(const DataArgs&)> open_stream = nullptr;
 };
 
-/// Returns a DataKind::open that reads or generates a whole dataset.
+/// Returns a DataKind::open_source that reads or generates a whole dataset.
 inline std::function<SampleSourcePtr(const DataArgs&)> in_memory(
     std::function<Dataset(const DataArgs&)> load) {
   return [load = std::move(load)](const DataArgs& args) { return make_source(load(args)); };

@@ -69,7 +69,7 @@ DataKind mnist_kind() {
       .doc = "the original MNIST files, gzipped or not: columns image u8[1, 28, 28] and label i64",
       .splits_rows = true,
       .options = {"split"},
-      .open = in_memory([](const DataArgs& args) {
+      .open_source = in_memory([](const DataArgs& args) {
         return read_mnist(args.path(), args.get_choice("split", "train", {"train", "test"}));
       })};
 }

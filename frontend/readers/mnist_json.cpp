@@ -105,7 +105,7 @@ DataKind mnist_json_kind() {
               "MNIST as JSON, gzipped or not: [images, labels] for each of train, val and test, "
               "with pixels in [0, 1]; columns image u8[1, 28, 28] and label i64",
           .options = {"split"},
-          .open = in_memory([](const DataArgs& args) {
+          .open_source = in_memory([](const DataArgs& args) {
             const std::vector<std::string> splits = {"train", "val", "test"};
             const std::string split = args.get_choice("split", "train", splits);
             const auto at = std::find(splits.begin(), splits.end(), split) - splits.begin();

@@ -67,7 +67,7 @@ DataKind npy_kind() {
               "memory (default: files below 64 MiB), else each sample from disk",
           .splits_rows = true,
           .options = {"memory"},
-          .open = open_npy};
+          .open_source = open_npy};
 }
 
 DataKind npz_kind() {
@@ -78,7 +78,7 @@ DataKind npz_kind() {
               "inflated to memory or to temporary files",
           .splits_rows = true,
           .options = {"memory"},
-          .open = open_npz};
+          .open_source = open_npz};
 }
 
 }  // namespace fluid

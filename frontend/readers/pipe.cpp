@@ -264,7 +264,7 @@ DataKind pipe_kind() {
               "memory=0|1 as for npy",
           .splits_rows = true,
           .options = {"columns", "memory", "records", "timeout"},
-          .open = open_pipe,
+          .open_source = open_pipe,
           .open_stream = open_pipe_stream};
 }
 

@@ -44,7 +44,7 @@ Batch batch_view(const SampleData& data, std::vector<Tensor>& buffers, int64_t g
     batch.first = shard.first;
     batch.global_batch_size = global_batch_size;
   }
-  const std::vector<std::byte*> rows = rows_at(buffers, from);
+  const std::vector<std::byte*> rows = sample_addresses(buffers, from);
   for (size_t c = 0; c < buffers.size(); ++c) {
     std::vector<int64_t> shape = buffers[c].shape();
     shape[0] = shard.size;

@@ -128,7 +128,7 @@ RowSplit::RowSplit(const DataArgs& args, bool has_splits) : args_(args), val_(ar
   const std::string* split = args.find("split");
   const bool names_split = split == nullptr || std::ranges::find(kSplits, *split) != kSplits.end();
   uses_column_ = !has_splits && !names_split;
-  trains_ = (uses_column_ ? args.default_split() : args.split()) == "train";
+  is_training_ = (uses_column_ ? args.default_split() : args.split()) == "train";
   if (val_ != nullptr && !names_split) {
     const std::string near = did_you_mean(*split, kSplits);
     args.fail("options val and split=" + *split + " both split the rows" +
@@ -154,7 +154,7 @@ const std::vector<std::string>& RowSplit::options() {
 
 std::string RowSplit::column_text() const { return args_.get_string("split", ""); }
 
-std::string RowSplit::column(const std::vector<std::string>& names) const {
+std::string RowSplit::split_column(const std::vector<std::string>& names) const {
   const std::string text = column_text();
   if (std::ranges::find(names, text) != names.end()) return text;
   size_t colon = text.rfind(':');
@@ -215,12 +215,12 @@ std::vector<int64_t> RowSplit::rows_to_read(const std::vector<Split>& splits) co
     return rows;
   };
   std::vector<int64_t> rows = rows_for(selected_);
-  if (rows.empty() && !trains()) {
+  if (rows.empty() && !is_training()) {
     rows = rows_for(selected_ == Split::test ? Split::validation : Split::test);
   }
   if (rows.empty() && uses_column_) {
     args_.fail("option split=" + column_text() + " leaves no row for " +
-               (trains() ? "training" : "validation and test"));
+               (is_training() ? "training" : "validation and test"));
   }
   return rows;
 }
@@ -231,7 +231,7 @@ SplitSource split_rows(SampleSourcePtr data, const DataArgs& args, bool has_spli
   if (split.uses_column()) {
     std::vector<std::string> names;
     for (const Column& column : data->columns()) names.push_back(column.name);
-    const std::string column = split.column(names);
+    const std::string column = split.split_column(names);
     const auto at = static_cast<size_t>(std::ranges::find(names, column) - names.begin());
     const ColumnValues values = column_values(*data, at, args);
     const std::vector<Split> split_of_distinct = split.splits(

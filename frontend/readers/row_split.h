@@ -34,7 +34,7 @@ class RowSplit {
   bool has_fraction() const { return val_ != nullptr; }
   bool uses_column() const { return uses_column_; }
   /// Returns the column of split=COLUMN. Throws UserError unless it is one of `names`.
-  std::string column(const std::vector<std::string>& names) const;
+  std::string split_column(const std::vector<std::string>& names) const;
 
   /// Splits `rows` rows at random by option val. Returns the split of each row; empty without val.
   /// Throws UserError if there is only one row.
@@ -47,7 +47,7 @@ class RowSplit {
                             const std::function<std::string(size_t)>& location) const;
 
   /// Whether the data is opened for training.
-  bool trains() const { return trains_; }
+  bool is_training() const { return is_training_; }
   /// Returns the indices of the rows to read, in ascending order. Without validation rows, split
   /// val reads the test rows. Without test rows, split test reads the validation rows. Throws
   /// UserError if no row is left.
@@ -59,7 +59,7 @@ class RowSplit {
   const DataArgs& args_;
   const std::string* val_;
   bool uses_column_ = false;
-  bool trains_;
+  bool is_training_;
   Split selected_ = Split::train;  ///< the split to read, if an option splits the rows
 };
 

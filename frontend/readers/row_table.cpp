@@ -68,7 +68,7 @@ Dataset load(const RowTable& table) {
   for (const RowColumn& column : table.columns) types.push_back(column.type);
   std::vector<Tensor> tensors = sample_buffers(types, table.samples);
   table.for_each_row([&](const std::byte* row) {
-    copy_row(table, row, rows_at(tensors, std::ssize(data.lines)));
+    copy_row(table, row, sample_addresses(tensors, std::ssize(data.lines)));
     data.lines.push_back(value_at<int64_t>(row));
   });
   const bool is_consecutive =

@@ -34,7 +34,7 @@ DataKind safetensors_kind() {
           .doc = "the tensors of a safetensors file, one a column, like npy",
           .splits_rows = true,
           .options = {"memory"},
-          .open = open_safetensors};
+          .open_source = open_safetensors};
 }
 
 }  // namespace fluid

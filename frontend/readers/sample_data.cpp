@@ -59,7 +59,7 @@ std::vector<Tensor> sample_buffers(const std::vector<Column>& columns, int64_t s
   return buffers;
 }
 
-std::vector<std::byte*> rows_at(std::vector<Tensor>& buffers, int64_t sample) {
+std::vector<std::byte*> sample_addresses(std::vector<Tensor>& buffers, int64_t sample) {
   std::vector<std::byte*> rows;
   for (Tensor& buffer : buffers) {
     const int64_t bytes = buffer.bytes() / std::max<int64_t>(1, buffer.shape()[0]);

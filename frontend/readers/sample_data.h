@@ -66,7 +66,7 @@ class SampleData {
 /// Allocates buffers for `samples` samples: one tensor [samples, ...] per column.
 std::vector<Tensor> sample_buffers(const std::vector<Column>& columns, int64_t samples);
 /// Returns the addresses of sample `sample` in `buffers`, which sample_buffers() returned.
-std::vector<std::byte*> rows_at(std::vector<Tensor>& buffers, int64_t sample);
+std::vector<std::byte*> sample_addresses(std::vector<Tensor>& buffers, int64_t sample);
 
 /// A column that select_columns() keeps: its index in the source, and its new name.
 struct ColumnSelection {

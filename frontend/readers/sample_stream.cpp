@@ -65,16 +65,16 @@ class ShuffledStream : public ForwardedStream {
 
   bool next(std::span<std::byte* const> to) override {
     while (!ended_ && filled_ < capacity_) {
-      ended_ = !inner_->next(rows_at(buffers_, filled_));
+      ended_ = !inner_->next(sample_addresses(buffers_, filled_));
       if (!ended_) ++filled_;
     }
     if (filled_ == 0) return false;
     const auto drawn = static_cast<int64_t>(random_.below(static_cast<uint64_t>(filled_)));
-    const std::vector<std::byte*> row = rows_at(buffers_, drawn);
+    const std::vector<std::byte*> row = sample_addresses(buffers_, drawn);
     copy(row, to);
     if (ended_ || !inner_->next(row)) {
       ended_ = true;
-      copy(rows_at(buffers_, --filled_), row);
+      copy(sample_addresses(buffers_, --filled_), row);
     }
     return true;
   }
@@ -108,7 +108,7 @@ class NewestSample : public ForwardedData<SampleSource, SampleStream> {
       std::memcpy(to[c], buffers_[c].data(), static_cast<size_t>(buffers_[c].bytes()));
     }
   }
-  bool advance() const { return has_sample_ = inner_->next(rows_at(buffers_, 0)); }
+  bool advance() const { return has_sample_ = inner_->next(sample_addresses(buffers_, 0)); }
 
  private:
   void read_first() const {
@@ -121,19 +121,20 @@ class NewestSample : public ForwardedData<SampleSource, SampleStream> {
   mutable bool has_sample_ = false;
 };
 
-class ChangedStream : public ForwardedStream {
+class TransformedStream : public ForwardedStream {
  public:
-  ChangedStream(SampleStreamPtr inner, const SourceChange& change, const StreamPass& first)
+  TransformedStream(SampleStreamPtr inner, const SourceTransform& transform,
+                    const StreamPass& first)
       : ForwardedStream(inner),
         newest_(std::make_shared<NewestSample>(std::move(inner), first)),
-        changed_(change(newest_)) {}
+        transformed_(transform(newest_)) {}
 
-  const std::vector<Column>& columns() const override { return changed_->columns(); }
+  const std::vector<Column>& columns() const override { return transformed_->columns(); }
   std::vector<std::string> classes(const std::string& column) const override {
-    return changed_->classes(column);
+    return transformed_->classes(column);
   }
-  ColumnTablePtr table() const override { return changed_->table(); }
-  const BatchTransform* batch_transform() const override { return changed_->batch_transform(); }
+  ColumnTablePtr table() const override { return transformed_->table(); }
+  const BatchTransform* batch_transform() const override { return transformed_->batch_transform(); }
 
   void open(const StreamPass& pass) override {
     ForwardedStream::open(pass);
@@ -146,13 +147,13 @@ class ChangedStream : public ForwardedStream {
     const bool skips = std::ranges::all_of(to, is_null);
     if (skips ? !inner_->next(none) : !newest_->advance()) return false;
     const int64_t sample = read_++;
-    if (!skips) changed_->read(sample, seed_, to);
+    if (!skips) transformed_->read(sample, seed_, to);
     return true;
   }
 
  private:
   std::shared_ptr<NewestSample> newest_;
-  SampleSourcePtr changed_;
+  SampleSourcePtr transformed_;
   AugmentationSeed seed_;
   int64_t read_ = 0;  // number of samples read in this pass
 };
@@ -167,9 +168,9 @@ SampleStreamPtr shuffle_samples(SampleStreamPtr stream, int64_t buffer) {
   return std::make_shared<ShuffledStream>(std::move(stream), buffer);
 }
 
-SampleStreamPtr change_samples(SampleStreamPtr stream, const SourceChange& change,
-                               const StreamPass& first) {
-  return std::make_shared<ChangedStream>(std::move(stream), change, first);
+SampleStreamPtr transform_samples(SampleStreamPtr stream, const SourceTransform& transform,
+                                  const StreamPass& first) {
+  return std::make_shared<TransformedStream>(std::move(stream), transform, first);
 }
 
 }  // namespace fluid

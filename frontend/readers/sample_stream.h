@@ -70,11 +70,11 @@ SampleStreamPtr first_samples(SampleStreamPtr stream, int64_t n);
 /// function of StreamPass::seed and StreamPass::epoch.
 SampleStreamPtr shuffle_samples(SampleStreamPtr stream, int64_t buffer);
 /// A transform of a source, such as augment_images() or select_columns().
-using SourceChange = std::function<SampleSourcePtr(SampleSourcePtr)>;
-/// Applies `change` to each sample of `stream`. The index of a sample is its position in the pass.
-/// If `change` reads a sample to infer the type of a column, it reads the first sample of pass
-/// `first`.
-SampleStreamPtr change_samples(SampleStreamPtr stream, const SourceChange& change,
-                               const StreamPass& first = {});
+using SourceTransform = std::function<SampleSourcePtr(SampleSourcePtr)>;
+/// Applies `transform` to each sample of `stream`. The index of a sample is its position in the
+/// pass. If `transform` reads a sample to infer the type of a column, it reads the first sample of
+/// pass `first`.
+SampleStreamPtr transform_samples(SampleStreamPtr stream, const SourceTransform& transform,
+                                  const StreamPass& first = {});
 
 }  // namespace fluid

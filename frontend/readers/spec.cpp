@@ -105,7 +105,7 @@ void rename_columns(DataSource& data, std::map<std::string, std::string> renames
       args.fail("two columns are named '" + column.name + "'");
     }
   }
-  data.change(
+  data.transform(
       [&](SampleSourcePtr source) { return select_columns(std::move(source), std::move(kept)); });
 }
 
@@ -155,7 +155,7 @@ SampleStreamPtr open_stream(const DataKind& kind, const DataArgs& args, int64_t 
 SampleSourcePtr open_source(const DataKind& kind, const DataArgs& args, std::string name) {
   const bool has_splits = contains(kind.options, "split");
   const bool holds_out = has_splits && args.find("val") != nullptr;
-  SampleSourcePtr source = kind.open(holds_out ? args.with_split("train") : args);
+  SampleSourcePtr source = kind.open_source(holds_out ? args.with_split("train") : args);
   return source->name().empty() ? name_source(std::move(source), std::move(name)) : source;
 }
 
@@ -243,11 +243,11 @@ Reader DataSource::reader(const ReaderOptions& options) const {
   return stream != nullptr ? Reader(stream, options) : Reader(source, options);
 }
 
-void DataSource::change(const SourceChange& change) {
+void DataSource::transform(const SourceTransform& transform) {
   if (stream != nullptr) {
-    stream = change_samples(std::move(stream), change, first_pass);
+    stream = transform_samples(std::move(stream), transform, first_pass);
   } else {
-    source = change(std::move(source));
+    source = transform(std::move(source));
   }
 }
 
@@ -314,7 +314,7 @@ DataSource open_data(const std::string& spec, const std::string& split,
   rename_columns(data, std::move(renames), kind, args);
   if (data.source != nullptr) select_rows(data, kind, args, limit);
   if (unstaged.size() < all.size()) {
-    data.change([&](SampleSourcePtr source) {
+    data.transform([&](SampleSourcePtr source) {
       return apply_stages(std::move(source), all.substr(unstaged.size() + 1), spec);
     });
   }

@@ -29,8 +29,8 @@ struct DataSource {
   StreamPass first_pass = {};  ///< OpenOptions::first_pass
 
   const SampleData& data() const;  ///< the source, or the stream
-  /// Applies `change` to the source, or to each sample of the stream (see change_samples()).
-  void change(const SourceChange& change);
+  /// Applies `transform` to the source, or to each sample of the stream (see transform_samples()).
+  void transform(const SourceTransform& transform);
   /// Returns a reader of the source, or of the stream.
   Reader reader(const ReaderOptions& options) const;
   /// Returns the data in memory. Throws UserError for data that is read from disk, and for a

@@ -31,7 +31,7 @@ SampleSourcePtr spool(SampleStream& stream, const StreamPass& pass, int64_t limi
   for (bool more = true; more;) {
     int64_t rows = 0;
     while (more && rows < chunk) {
-      more = samples < limit && stream.next(rows_at(buffers, rows));
+      more = samples < limit && stream.next(sample_addresses(buffers, rows));
       if (more) ++rows, ++samples;
     }
     for (size_t c = 0; c < files.size(); ++c) {

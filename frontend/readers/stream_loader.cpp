@@ -106,7 +106,7 @@ class StreamLoader : public BatchLoader {
     stream_->open({.rank = options_.rank, .world = options_.world, .seed = seed});
     std::vector<Tensor> buffers = sample_buffers(stream_->columns(), samples);
     int64_t read = 0;
-    while (read < samples && stream_->next(rows_at(buffers, read))) ++read;
+    while (read < samples && stream_->next(sample_addresses(buffers, read))) ++read;
     stream_->close();
     if (read == 0) fail("holds no sample");
     Dataset first = dataset_of(*stream_, std::move(buffers)).first(read);
@@ -267,7 +267,8 @@ class StreamLoader : public BatchLoader {
 
   /// Returns the buffers of row `i` of the global batch.
   std::vector<std::byte*> row(Slot& slot, int64_t i) {
-    return options_.world > 1 ? rows_at(global_, i) : rows_at(slot.columns, i + lead_);
+    return options_.world > 1 ? sample_addresses(global_, i)
+                              : sample_addresses(slot.columns, i + lead_);
   }
 
   /// Completes a global batch of `rows` samples: copies this rank's shard to `slot`, if there are
@@ -278,7 +279,7 @@ class StreamLoader : public BatchLoader {
     if (options_.world > 1) copy_rows(slot, shard.first, lead_, shard.size);
     if (lead_ > 0) {
       copy_rows(slot, (shard.first + rows - 1) % rows, 0, 1);
-      stream_->batch_transform()->apply(rows_at(slot.columns, 0), shard.size, seed, first);
+      stream_->batch_transform()->apply(sample_addresses(slot.columns, 0), shard.size, seed, first);
     }
     slot.rows = rows;
     const bool has_view = slot.batch.size == shard.size && slot.batch.global_size() == rows;
@@ -287,7 +288,8 @@ class StreamLoader : public BatchLoader {
 
   /// Copies rows [from, from + count) of the global batch to rows [to, to + count) of the slot.
   void copy_rows(Slot& slot, int64_t from, int64_t to, int64_t count) {
-    const std::vector<std::byte*> source = row(slot, from), target = rows_at(slot.columns, to);
+    const std::vector<std::byte*> source = row(slot, from),
+                                  target = sample_addresses(slot.columns, to);
     for (size_t c = 0; c < source.size(); ++c) {
       const int64_t bytes = count * stream_->columns()[c].bytes();
       if (bytes > 0) std::memcpy(target[c], source[c], static_cast<size_t>(bytes));

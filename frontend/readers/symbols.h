@@ -27,7 +27,7 @@ class Symbols {
     bytes_->read((begin_ + first) * kSymbolBytes, std::as_writable_bytes(to));
   }
   /// Keeps only the `count` symbols from index `first` on.
-  void keep(int64_t first, int64_t count) {
+  void narrow(int64_t first, int64_t count) {
     begin_ += first;
     count_ = count;
     if (bytes_->resident_bytes() == 0) return;

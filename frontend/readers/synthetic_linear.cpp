@@ -36,7 +36,7 @@ DataKind synthetic_linear_kind() {
           .needs_path = false,
           .full_batch = true,
           .options = {"n", "seed"},
-          .open = in_memory([](const DataArgs& args) {
+          .open_source = in_memory([](const DataArgs& args) {
             const int64_t rows = args.get_integer("n", kRows, 1);
             if (rows > 1000 * kRows) args.fail("n is over 1e9");
             return synthetic_linear(rows, static_cast<uint64_t>(args.get_integer("seed", 0, 0)));

@@ -184,7 +184,7 @@ DataKind tar_kind() {
               "a tar archive, or a directory of *.tar files, in the layout of WebDataset: KEY.jpg "
               "or .png and KEY.cls, an integer; columns image and label like those of folder",
           .splits_rows = true,
-          .open = [](const DataArgs& args) -> SampleSourcePtr {
+          .open_source = [](const DataArgs& args) -> SampleSourcePtr {
             return std::make_shared<TarShards>(args.path(), args.bad_records());
           }};
 }

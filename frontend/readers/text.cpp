@@ -88,9 +88,9 @@ SampleSourcePtr windows_of(Symbols<Symbol> symbols, const char* unit, const Data
   const int64_t stride = args.get_integer("stride", length, 1);
   const auto train = static_cast<int64_t>(static_cast<double>(symbols.size()) * (1 - kHeldOut));
   if (held_out) {
-    symbols.keep(train, symbols.size() - train);
+    symbols.narrow(train, symbols.size() - train);
   } else {
-    symbols.keep(0, train);
+    symbols.narrow(0, train);
   }
   if (symbols.size() <= length) {
     args.fail("'" + args.path() + "': the split has " + std::to_string(symbols.size()) + " " +
@@ -292,7 +292,7 @@ DataKind text_kind() {
       .has_table = true,
       .options = {"bpe", "characters", "end", "key", "length", "memory", "pattern", "split",
                   "stride", "tokens"},
-      .open = open_text};
+      .open_source = open_text};
 }
 
 }  // namespace fluid

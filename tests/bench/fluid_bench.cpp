@@ -190,11 +190,11 @@ Work dlrm_b256() {
   constexpr int64_t kBatch = 256;
   Work w{fl::Program("dlrm"), {}};
   fl::minimize(record_dlrm(w.program, config), fl::SGD{.lr = 0.1});
-  const int64_t columns = config.numbers + config.categories;
+  const int64_t columns = config.numeric_features + config.categorical_features;
   fl::Tensor x = uniform({kBatch, columns}, 0, 1), y(fl::f32, {kBatch, 1});
   for (int64_t i = 0; i < kBatch; ++i) {
     y.as<float>()[static_cast<size_t>(i)] = static_cast<float>(i % 2);
-    for (int64_t c = config.numbers; c < columns; ++c) {
+    for (int64_t c = config.numeric_features; c < columns; ++c) {
       float& category = x.as<float>()[static_cast<size_t>(i * columns + c)];
       category = std::floor(category * static_cast<float>(config.rows));
     }

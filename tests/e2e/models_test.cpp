@@ -116,8 +116,8 @@ TEST(Models, VaeFollowsPyTorch) {
 TEST(Models, DlrmFollowsPyTorch) {
   constexpr int64_t kNumbers = 3, kCategories = 4;
   Program net("dlrm");
-  const DlrmConfig config{.numbers = kNumbers,
-                          .categories = kCategories,
+  const DlrmConfig config{.numeric_features = kNumbers,
+                          .categorical_features = kCategories,
                           .rows = 10,
                           .width = 4,
                           .bottom = {8},

@@ -49,7 +49,7 @@ std::string contents_of(const SampleSource& source) {
   for (const std::string& error : source.skipped().errors) all += "\n" + error;
   std::vector<Tensor> values = sample_buffers(source.columns(), 1);
   for (int64_t i = 0; i < source.samples(); ++i) {
-    source.read(i, {}, rows_at(values, 0));
+    source.read(i, {}, sample_addresses(values, 0));
     all += "\n" + std::to_string(source.source_index(i)) + " " + source.location(i) + ": ";
     for (const Tensor& value : values) {
       all.append(static_cast<const char*>(value.data()), static_cast<size_t>(value.bytes()));

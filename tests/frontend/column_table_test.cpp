@@ -134,10 +134,10 @@ TEST_F(ColumnTables, FilesOfParametersKeepIt) {
   write_safetensors(dir_.file("w.safetensors"), {{"w", w}},
                     {{kColumnTableMetadata, table->to_json()}});
   write_safetensors(dir_.file("bare.safetensors"), {{"w", w}});
-  const ColumnTablePtr kept = table_of_parameters(dir_.file("w.safetensors"));
+  const ColumnTablePtr kept = read_column_table_metadata(dir_.file("w.safetensors"));
   ASSERT_NE(kept, nullptr);
   EXPECT_EQ(*kept, *table);
-  EXPECT_EQ(table_of_parameters(dir_.file("bare.safetensors")), nullptr);
+  EXPECT_EQ(read_column_table_metadata(dir_.file("bare.safetensors")), nullptr);
   const std::string spec = "csv:" + write("new.csv", "city,rooms,age\nRome,3,20\n") + "?table=";
   EXPECT_EQ(values(open_data(spec + dir_.file("w.safetensors"), "test").dataset(), "x"),
             (Values{0, 0}));

@@ -51,11 +51,11 @@ TEST(CsvParser, MistakesAreNamedWithTheirLine) {
 TEST(CsvParser, ReadsWhatIsWritten) {
   const std::vector<std::string> fields = {"plain", "a,b", "\"", "two\nlines", "\r", ""};
   std::string text = "x";
-  for (const std::string& field : fields) text += "," + csv_field(field);
+  for (const std::string& field : fields) text += "," + quote_csv_field(field);
   std::vector<std::string> expected = {"1", "x"};
   expected.insert(expected.end(), fields.begin(), fields.end());
   EXPECT_EQ(records_of(text + "\n"), Records{expected});
-  EXPECT_EQ(csv_field("plain"), "plain");
+  EXPECT_EQ(quote_csv_field("plain"), "plain");
 }
 
 class Csv : public ::testing::Test {

@@ -34,7 +34,7 @@ TEST(NamePattern, RenamesByItsCaptures) {
   EXPECT_EQ(NamePattern("backbone.(.*)").renamed("backbone.conv1.w", "$1"), "conv1.w");
   EXPECT_EQ(NamePattern("(*).layer.([0-9]).(*)").renamed("bert.layer.3.q", "$3.b$2"), "q.b3");
   EXPECT_EQ(NamePattern("backbone.(*)").renamed("head.w", "$1"), std::nullopt);
-  EXPECT_EQ(NamePattern("(a)(b)").captures(), 2U);
+  EXPECT_EQ(NamePattern("(a)(b)").num_captures(), 2U);
 }
 
 TEST(NamePattern, RejectsBracketsWithoutPartners) {

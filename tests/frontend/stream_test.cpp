@@ -317,7 +317,7 @@ std::string bytes_of(Reader reader) {
 }
 
 TEST(Stream, StagesChangeItsImages) {
-  const SourceChange stages = [](SampleSourcePtr source) {
+  const SourceTransform stages = [](SampleSourcePtr source) {
     source =
         augment_images(std::move(source), {.stages = {augment::pad({.border = {1, 1, 1, 1}}),
                                                       augment::crop({.height = 3, .width = 5})}});
@@ -326,26 +326,26 @@ TEST(Stream, StagesChangeItsImages) {
   for (int rank = 0; rank < 2; ++rank) {
     const ReaderOptions options = {.batch = 2, .rank = rank, .world = 2};
     const std::string streamed =
-        bytes_of(Reader(change_samples(std::make_shared<Images>(), stages), options));
+        bytes_of(Reader(transform_samples(std::make_shared<Images>(), stages), options));
     EXPECT_EQ(streamed, bytes_of(Reader(stages(images()), options)));
     EXPECT_NE(streamed, "");
   }
   const ReaderOptions whole = {.batch = 4};
-  EXPECT_EQ(bytes_of(Reader(change_samples(std::make_shared<Images>(), stages), whole)),
+  EXPECT_EQ(bytes_of(Reader(transform_samples(std::make_shared<Images>(), stages), whole)),
             bytes_of(Reader(stages(images()), whole)));
 }
 
 TEST(Stream, AChangeKeepsTheMixOfAnotherOne) {
-  const SourceChange mix = [](SampleSourcePtr source) {
+  const SourceTransform mix = [](SampleSourcePtr source) {
     return mixup(std::move(source), {.classes = 7});
   };
-  const SourceChange select = [](SampleSourcePtr source) {
+  const SourceTransform select = [](SampleSourcePtr source) {
     return select_columns(std::move(source), {{.index = 1, .name = "target"}});
   };
   const std::string mixed = bytes_of(Reader(select(mix(images())), {.batch = 4}));
   EXPECT_NE(mixed, "");
-  const SampleStreamPtr stream = change_samples(std::make_shared<Images>(), mix);
-  EXPECT_EQ(bytes_of(Reader(change_samples(stream, select), {.batch = 4})), mixed);
+  const SampleStreamPtr stream = transform_samples(std::make_shared<Images>(), mix);
+  EXPECT_EQ(bytes_of(Reader(transform_samples(stream, select), {.batch = 4})), mixed);
 }
 
 /// A stream that stalls after 4 samples until it is interrupted.
@@ -399,10 +399,10 @@ TEST(Stream, MistakesAreNamed) {
   expect_user_error([] { Reader(SampleSourcePtr(), {}); }, "a Reader needs data");
   expect_user_error([] { Reader(images(), {.shuffle_buffer = 5}); },
                     "shuffle_buffer is for streams");
-  const SourceChange stages = [](SampleSourcePtr source) {
+  const SourceTransform stages = [](SampleSourcePtr source) {
     return augment_images(std::move(source), {});
   };
-  expect_user_error([&] { change_samples(std::make_shared<Counting>(3), stages); },
+  expect_user_error([&] { transform_samples(std::make_shared<Counting>(3), stages); },
                     "stages need a column of images");
 }
 

@@ -1,4 +1,4 @@
-#include "frontend/kept_values.h"
+#include "frontend/named_values.h"
 
 #include <algorithm>
 

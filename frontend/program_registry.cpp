@@ -1,4 +1,4 @@
-#include "frontend/living_programs.h"
+#include "frontend/program_registry.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,6 +1,6 @@
 // Gradients that training steps keep, against the formula of a linear regression.
 
-#include "frontend/kept_values.h"
+#include "frontend/named_values.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "ops/operators.h"
 #include "tests/support/errors.h"
 
-namespace fluid::kept_values_test {
+namespace fluid::named_values_test {
 namespace {
 
 const std::vector<float> kX = {1, 2, -1, 0.5, 3, 1, 0, -2}, kY = {1, 0, 2, -1};
@@ -83,4 +83,4 @@ TEST(KeptValues, AreNamedAfterLayersAndTheLayersAroundThem) {
 }
 
 }  // namespace
-}  // namespace fluid::kept_values_test
+}  // namespace fluid::named_values_test
