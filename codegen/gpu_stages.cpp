@@ -218,9 +218,10 @@ double group_iterations(const Group& group, const Vars& vars) {
 /// stage. Otherwise an elementwise root could overwrite an operand that a root of a later stage
 /// reads.
 bool can_replace_finish(const Group& group) {
-  return std::ranges::all_of(group.parts, &GroupPart::to_columns) &&
-         std::ranges::all_of(
-             group.roots, [](const FusionRoot& s) { return s.finish ? !s.combine : s.stage == 0; });
+  return std::ranges::all_of(group.parts, &GroupPart::has_column_reductions) &&
+         std::ranges::all_of(group.roots, [](const FusionRoot& s) {
+           return s.in_finish_phase ? !s.combine : s.stage == 0;
+         });
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ void Finish::emit(const GroupPart& part, const Sweep& sweep) {
   // Elementwise roots, grouped by equal loop variables.
   std::vector<std::vector<FlatRoot>> maps;
   for (int id : part.roots) {
-    if (!b_.group.roots[static_cast<size_t>(id)].finish) continue;
+    if (!b_.group.roots[static_cast<size_t>(id)].in_finish_phase) continue;
     FlatRoot root = flatten_root(id);
     if (root.is_reduction()) {
       emit_reduction(root);

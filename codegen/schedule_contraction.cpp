@@ -68,7 +68,8 @@ std::optional<std::vector<FlatRoot>> match_sum_with_epilogue(KernelBuilder& b, V
   for (size_t i = 0; i < part.roots.size(); ++i) {
     const FusionRoot& s = b.group.roots[static_cast<size_t>(part.roots[i])];
     const bool sum = s.combine == Combine::sum && is_float(s.body.dtype());
-    if (s.finish || s.reduces_rows || (i == 0 ? !sum : s.combine.has_value())) return std::nullopt;
+    if (s.in_finish_phase || s.reduces_rows || (i == 0 ? !sum : s.combine.has_value()))
+      return std::nullopt;
   }
   rows = part.rows;
   std::vector<FlatRoot> roots;

@@ -140,7 +140,7 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
     return fresh[v].node().ivalue;
   };
   for (FusionRoot& root : group.roots) {
-    if (!root.finish) continue;
+    if (!root.in_finish_phase) continue;
     for (int64_t& v : root.out) v = renamed(v);
     for (int64_t& v : root.reduce) v = renamed(v);
     root.body = rewrite(root.body, [&](const Expr& e) {

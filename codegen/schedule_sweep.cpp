@@ -44,7 +44,8 @@ Expr row_local(const Expr& let) { return read_let(let.node().ivalue, let.dtype()
 std::vector<FlatRoot> roots_of(KernelBuilder& b, const GroupPart& part) {
   std::vector<FlatRoot> roots;
   for (int id : part.roots) {
-    if (!b.group.roots[static_cast<size_t>(id)].finish) roots.push_back(flatten(b, id, row_local));
+    if (!b.group.roots[static_cast<size_t>(id)].in_finish_phase)
+      roots.push_back(flatten(b, id, row_local));
   }
   return roots;
 }

@@ -264,8 +264,8 @@ class RowSelection {
     bool columns = false;
     for (int i : part_.roots) {
       FusionRoot& s = root(i);
-      s.finish = s.finish || reads_after_sweep(s);
-      if (s.finish) continue;
+      s.in_finish_phase = s.in_finish_phase || reads_after_sweep(s);
+      if (s.in_finish_phase) continue;
       const Vars outs = non_unit(s.out);
       const Vars common = rows ? intersection(*rows, outs) : outs;
       const bool to_columns = columns_.contains(i);
@@ -280,7 +280,7 @@ class RowSelection {
     }
     if (!rows) return false;
     part_.rows = shared_outs->empty() ? *rows : intersection(*rows, *shared_outs);
-    part_.to_columns = columns;
+    part_.has_column_reductions = columns;
     if (columns) part_.rows = difference(*rows, *shared_outs);
     return !columns || !part_.rows.empty();
   }
@@ -292,13 +292,13 @@ class RowSelection {
     for (int i : part_.roots) {
       FusionRoot& s = root(i);
       s.stage = 0;
-      s.reduces_rows = !s.finish && !intersection(part_.rows, s.reduce).empty();
+      s.reduces_rows = !s.in_finish_phase && !intersection(part_.rows, s.reduce).empty();
       for (const Expr& let : lets_of(s.body)) {
         s.stage = std::max(s.stage, root(reduction_of(let).root).stage + 1);
       }
-      const bool late = s.finish || reads_after_sweep(s);
-      moved = moved || (late && !s.finish);
-      s.finish = late;
+      const bool late = s.in_finish_phase || reads_after_sweep(s);
+      moved = moved || (late && !s.in_finish_phase);
+      s.in_finish_phase = late;
       s.reduces_rows = s.reduces_rows && !late;
     }
     return moved;
@@ -309,7 +309,7 @@ class RowSelection {
   bool reads_only_complete(const FusionRoot& s) {
     return std::ranges::all_of(lets_of(s.body), [&](const Expr& let) {
       const FusionRoot& source = root(reduction_of(let).root);
-      return source.finish || source.reduces_rows;
+      return source.in_finish_phase || source.reduces_rows;
     });
   }
 
@@ -317,14 +317,14 @@ class RowSelection {
   bool reads_after_sweep(const FusionRoot& s) {
     return std::ranges::any_of(lets_of(s.body), [&](const Expr& let) {
       const FusionRoot& source = root(reduction_of(let).root);
-      return source.finish || source.reduces_rows;
+      return source.in_finish_phase || source.reduces_rows;
     });
   }
 
   bool is_legal() {
     for (int i : part_.roots) {
       const FusionRoot& s = root(i);
-      if (s.finish) {
+      if (s.in_finish_phase) {
         if (!reads_only_complete(s)) return false;
         continue;
       }

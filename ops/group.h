@@ -39,10 +39,10 @@ struct FusionRoot {
   /// the mask is false, the value is fvalue. A `let` node is the result of a reduction (see
   /// reduction_of()). Its args are one index per dimension.
   Expr body;
-  bool finish = false;        ///< the root runs after the loop over rows
-  bool reduces_rows = false;  ///< the root is a reduction over row variables
-  bool read_by_root = false;  ///< another root reads the result of this reduction
-  int stage = 0;              ///< roots of lower stages run first within a row
+  bool in_finish_phase = false;  ///< the root runs after the loop over rows
+  bool reduces_rows = false;     ///< the root is a reduction over row variables
+  bool read_by_root = false;     ///< another root reads the result of this reduction
+  int stage = 0;                 ///< roots of lower stages run first within a row
 };
 
 /// A connected component of the roots. Two roots are connected if one reads the other, if they
@@ -52,7 +52,7 @@ struct GroupPart {
   std::vector<int> roots;     ///< indices into Group::roots, in topological order
   /// Whether the part has column reductions: reductions of many rows to few columns that are
   /// adjacent in memory. Their results are complete only after the loop over rows.
-  bool to_columns = false;
+  bool has_column_reductions = false;
 };
 
 /// A group of Map and Reduce ops that one kernel computes.
@@ -87,7 +87,7 @@ std::map<int64_t, size_t> checked_operands(const ir::Op& op);
 /// an entry.
 class LoweringCache {
  public:
-  const Lowered& get(const ir::Op* op);
+  const Lowered& lower(const ir::Op* op);
   OpKinds kinds;
 
  private:

@@ -25,9 +25,9 @@ bool same_element(const FusionRoot& writer, const Expr& read,
 /// element.
 bool read_before(const GroupPart& part, const FusionRoot& writer, const FusionRoot& reader,
                  const Expr& read) {
-  if (writer.finish != reader.finish) return writer.finish;
+  if (writer.in_finish_phase != reader.in_finish_phase) return writer.in_finish_phase;
   const bool together = !reader.combine && reader.out == writer.out;
-  if (writer.finish) return reader.combine || (together && same_element(writer, read));
+  if (writer.in_finish_phase) return reader.combine || (together && same_element(writer, read));
   if (reader.stage < writer.stage) return same_element(writer, read, &part.rows);
   return reader.stage == writer.stage && together && same_element(writer, read);
 }

@@ -56,7 +56,7 @@ bool is_groupable(const ir::Op& op) {
 
 RootBuilder::RootBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
                          std::span<const Value> inputs, LoweringCache& cache)
-    : members_(ops.begin(), ops.end()), lowered_(cache) {
+    : members_(ops.begin(), ops.end()), lowering_cache_(cache) {
   group.inputs.assign(inputs.begin(), inputs.end());
   group.outputs.assign(outputs.begin(), outputs.end());
 }
@@ -65,7 +65,7 @@ bool RootBuilder::build() {
   for (size_t slot = 0; slot < group.outputs.size(); ++slot) {
     const Value& v = group.outputs[slot];
     if (!members_.contains(v.op())) return false;
-    if (lowered_.get(v.op()).combine) {
+    if (lowering_cache_.lower(v.op()).combine) {
       const int root = add_reduction(v.op());
       group.roots[static_cast<size_t>(root)].outputs[static_cast<size_t>(v.index())] =
           static_cast<int>(slot);
@@ -76,7 +76,7 @@ bool RootBuilder::build() {
   return inlinable_;
 }
 
-const Lowered& LoweringCache::get(const ir::Op* op) {
+const Lowered& LoweringCache::lower(const ir::Op* op) {
   const auto [it, added] = lowered_.try_emplace(kinds.kind_id(*op));
   if (added) {
     it->second = is_alias(*op) ? lower_alias(*op) : lower_op(*op);
@@ -106,7 +106,7 @@ void RootBuilder::add_map(const Value& output, int output_index) {
   const ir::Op* op = output.op();
   auto it = map_domains_.find(op);
   if (it == map_domains_.end()) {
-    it = map_domains_.emplace(op, new_iteration_domain(lowered_.get(op))).first;
+    it = map_domains_.emplace(op, new_iteration_domain(lowering_cache_.lower(op))).first;
     record_read(Value(output.op(), 0), it->second.index);
   }
   FusionRoot root;
@@ -121,7 +121,7 @@ void RootBuilder::add_map(const Value& output, int output_index) {
 
 int RootBuilder::add_reduction(const ir::Op* op) {
   if (auto it = reductions_.find(op); it != reductions_.end()) return it->second;
-  const Lowered& low = lowered_.get(op);
+  const Lowered& low = lowering_cache_.lower(op);
   const IterationDomain domain = new_iteration_domain(low);
   FusionRoot root;
   root.op = op;
@@ -158,7 +158,7 @@ Expr RootBuilder::inline_read(const ir::Op* op, const Expr& read, const Expr& ma
     return read_input(read, v, std::move(index), logical_and(mask, guard));
   if (read.node().checked) inlinable_ = false;
   Expr inside;
-  if (lowered_.get(v.op()).combine) {
+  if (lowering_cache_.lower(v.op()).combine) {
     const int root = add_reduction(v.op());
     group.roots[static_cast<size_t>(root)].read_by_root = true;
     ExprNode let{.op = ScalarOp::let, .dtype = compute_dtype(v.dtype()), .args = std::move(index)};
@@ -177,7 +177,7 @@ Expr RootBuilder::inline_map(const Value& v, const std::vector<Expr>& index, con
                                   intern_(mask).get()};
   for (const Expr& e : index) key.push_back(intern_(e).get());
   if (auto it = inlined_.find(key); it != inlined_.end()) return it->second;
-  const Expr body = lowered_.get(v.op()).bodies.at(static_cast<size_t>(v.index()));
+  const Expr body = lowering_cache_.lower(v.op()).bodies.at(static_cast<size_t>(v.index()));
   const Expr e = intern_(scalar::cast(inline_operands(v.op(), body, index, mask), v.dtype()));
   inlined_[key] = e;
   return e;

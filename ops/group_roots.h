@@ -48,7 +48,7 @@ class RootBuilder {
   void record_read(const Value& value, const std::vector<Expr>& index);
 
   std::set<const ir::Op*> members_;
-  LoweringCache& lowered_;
+  LoweringCache& lowering_cache_;
   std::map<const ir::Op*, int> reductions_;
   std::map<const ir::Op*, IterationDomain> map_domains_;
   std::map<std::vector<const void*>, Expr> inlined_;

@@ -204,10 +204,10 @@ struct Directive {};
 
 /// Op `gradients`: the gradients of operand 0 with respect to the other operands. The pass
 /// expand_gradients replaces the op by ops that compute these gradients.
-struct Derivative {};
+struct GradientsOp {};
 
 /// Op `fused`: a group of ops that the fusion pass has fused.
-struct Composite {};
+struct FusedOp {};
 
 /// Op `scan`: a recurrence, which runs its body graph repeatedly. See ops/scan.h.
 struct Scan {};
@@ -216,8 +216,8 @@ struct Scan {};
 /// i.
 struct CollectiveOp {};
 
-using Lower = std::variant<Map, Reduce, Loops, Expand, Alias, Source, Store, Directive, Derivative,
-                           Composite, Scan, CollectiveOp>;
+using Lower = std::variant<Map, Reduce, Loops, Expand, Alias, Source, Store, Directive, GradientsOp,
+                           FusedOp, Scan, CollectiveOp>;
 
 struct NoGrad {};  ///< the op is not differentiable
 /// Returns one gradient per operand; null for an operand without gradient.

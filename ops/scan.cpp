@@ -72,7 +72,7 @@ std::string unsupported_reason(const ir::Op& op) {
   if (std::holds_alternative<Random>(*def.effects)) {
     return "draws random numbers: draw them outside the scan, as a sequence";
   }
-  if (std::holds_alternative<Derivative>(*def.lower)) return "takes gradients";
+  if (std::holds_alternative<GradientsOp>(*def.lower)) return "takes gradients";
   if (def.inference != nullptr) return "computes other values in training than in inference";
   const bool computes = !std::holds_alternative<Source>(*def.lower) &&
                         !std::holds_alternative<Store>(*def.lower) &&

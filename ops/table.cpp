@@ -46,7 +46,7 @@ const OpDef& def_of(const ir::Op& op) {
 
 std::vector<Type> infer_types(const ir::Op& op) {
   const OpDef& def = op_named(op.name, op.loc);
-  if (std::holds_alternative<Source>(*def.lower) || std::holds_alternative<Composite>(*def.lower)) {
+  if (std::holds_alternative<Source>(*def.lower) || std::holds_alternative<FusedOp>(*def.lower)) {
     return result_types(op);
   }
   if (std::holds_alternative<Scan>(*def.lower)) return infer_scan(op);

@@ -44,7 +44,7 @@ void check_body(const ir::Op& fused) {
   require(body != nullptr, fused, [&] { return "there is no graph '" + name + "'"; });
   for (const auto& op : body->ops) {
     const OpDef& def = op_named(op->name, op->loc);
-    require(!std::holds_alternative<Composite>(*def.lower), fused, "its body holds a fused op");
+    require(!std::holds_alternative<FusedOp>(*def.lower), fused, "its body holds a fused op");
     if (!std::holds_alternative<Source>(*def.lower)) continue;
     require(source_kind(*op) == SourceKind::argument, fused,
             [&] { return "its body holds " + op->name; });
@@ -67,7 +67,7 @@ void verify_op(const ir::Op& op) {
   check_attrs(def, op.attrs, op.loc);
   check_symbol(def, op);
   if (std::holds_alternative<Source>(*def.lower)) return check_source(def, op);
-  if (std::holds_alternative<Composite>(*def.lower)) return check_body(op);
+  if (std::holds_alternative<FusedOp>(*def.lower)) return check_body(op);
   if (std::holds_alternative<Scan>(*def.lower)) return verify_scan(op);
   const std::vector<Type> inferred = without_layouts(infer_types(op));
   const std::vector<Type> given = without_layouts(result_types(op));

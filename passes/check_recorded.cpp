@@ -24,7 +24,7 @@ void require(bool holds, const ir::Op& op, const std::string& what) {
 void check_made_by_user(const ir::Program& program, const ir::Op& op) {
   const Lower& lower = *def_of(op).lower;
   const bool in_main = op.graph() == &program.main();
-  const bool made = std::holds_alternative<Composite>(lower) ||
+  const bool made = std::holds_alternative<FusedOp>(lower) ||
                     std::holds_alternative<CollectiveOp>(lower) ||
                     (source_kind(op) == SourceKind::argument && in_main) ||
                     source_kind(op) == SourceKind::carried || is_carry(op);

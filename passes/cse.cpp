@@ -14,7 +14,7 @@ bool is_mergeable(const ir::Op& op) {
          !std::holds_alternative<Source>(*def.lower) &&
          !std::holds_alternative<Store>(*def.lower) &&
          !std::holds_alternative<Directive>(*def.lower) &&
-         !std::holds_alternative<Composite>(*def.lower);
+         !std::holds_alternative<FusedOp>(*def.lower);
 }
 
 bool same_computation(const ir::Op& a, const ir::Op& b) {

@@ -33,7 +33,7 @@ Values append_gradients(ir::Graph& graph, const ir::Op& op) {
 bool run_expand_gradients(ir::Program& program, const Options&, const Target&) {
   ir::Graph& graph = program.main();
   return rewrite_ops(graph, [&](const ir::Op& op) {
-    const bool is_derivative = std::holds_alternative<Derivative>(*def_of(op).lower);
+    const bool is_derivative = std::holds_alternative<GradientsOp>(*def_of(op).lower);
     return is_derivative ? append_gradients(graph, op) : Values();
   });
 }

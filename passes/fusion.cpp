@@ -16,7 +16,8 @@ namespace {
 // Costs are in scalar operations.
 constexpr double kOpsPerByte = 1.5;   // cost of reading or writing a byte of memory
 constexpr double kLaunchCost = 20e3;  // cost of starting a kernel and waiting for its threads
-// Slowdown of code after the loops of a kernel (FusionRoot::finish), which a single thread runs.
+// Slowdown of code after the loops of a kernel (FusionRoot::in_finish_phase), which a single thread
+// runs.
 constexpr double kSerialSlowdown = 32;
 constexpr double kTranscendentalCost = 12;  // cost of exp and similar functions
 // A contraction has more than this number of result elements, and of products per result element.
@@ -84,8 +85,8 @@ double kernel_cost(const Group& group, int64_t batch, bool in_scan) {
   for (const FusionRoot& root : group.roots) {
     const double n = points(group, root.out, batch) * points(group, root.reduce, batch);
     Nodes own;
-    Nodes& known = shared ? computed[{root.out, root.reduce, root.finish}] : own;
-    cost += n * operations(root.body, known) * (root.finish ? kSerialSlowdown : 1);
+    Nodes& known = shared ? computed[{root.out, root.reduce, root.in_finish_phase}] : own;
+    cost += n * operations(root.body, known) * (root.in_finish_phase ? kSerialSlowdown : 1);
   }
   for (const Value& v : group.inputs) cost += bytes(v, batch) * kOpsPerByte;
   for (const Value& v : group.outputs) cost += bytes(v, batch) * kOpsPerByte;

@@ -241,7 +241,7 @@ bool reads_checked(const Expr& body) {
 }  // namespace
 
 const std::vector<InPlace>& InPlacePairs::pairs_of(const ir::Op& op) {
-  if (!std::holds_alternative<Composite>(*def_of(op).lower) && !is_collective(op)) {
+  if (!std::holds_alternative<FusedOp>(*def_of(op).lower) && !is_collective(op)) {
     return *def_of(op).in_place;
   }
   const auto [known, added] = pairs_by_op_.try_emplace(&op);
@@ -308,11 +308,11 @@ std::set<Value> results_before_error_sync(const ir::Graph& final_graph) {
   }
   const Group group = analyze_fused_body(*checking);
   const bool finish_checks = std::ranges::any_of(
-      group.roots, [](const FusionRoot& s) { return s.finish && reads_checked(s.body); });
+      group.roots, [](const FusionRoot& s) { return s.in_finish_phase && reads_checked(s.body); });
   for (const FusionRoot& root : group.roots) {
     for (const int r : root.outputs) {
       const bool stored = r >= 0;  // -1: the kernel does not store the result of this reduction
-      if (stored && (finish_checks || !root.finish)) results.insert((*last)->result(r));
+      if (stored && (finish_checks || !root.in_finish_phase)) results.insert((*last)->result(r));
     }
   }
   return results;

@@ -301,7 +301,7 @@ class Planner {
   int64_t workspace_of(const ir::Op& op) const {
     if (is_scan(op)) return ScanPlan(op, options_).bytes;
     if (op.attrs.has("workspace_bytes")) return op.attrs.get<int64_t>("workspace_bytes");
-    if (!std::holds_alternative<Composite>(*def_of(op).lower)) return 0;
+    if (!std::holds_alternative<FusedOp>(*def_of(op).lower)) return 0;
     return target_.scratch_bytes(op, options_.batch);
   }
 

@@ -190,7 +190,7 @@ void CpuExecutable::add_kernels(const ir::Graph& main, const Options& options, K
       if (added) known->second = library_kernel(op, batch_);
       add_library_call(call, known->second);
     } else {
-      check(lowers_to<Composite>(op),
+      check(lowers_to<FusedOp>(op),
             [&] { return "op '" + op.name + "' reached the executor without a kernel"; });
       const auto [known, added] = generated.try_emplace(&op, kernels.size());
       if (added) kernels.push_back(&cache.kernel_of(op));

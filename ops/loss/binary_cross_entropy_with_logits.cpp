@@ -44,7 +44,7 @@ Values expand_bce_with_logits(const ExpandCtx& c) {
 
 Values bce_with_logits_grad(const GradCtx& c) {
   const Value x = wide(c.in(0)), target = wide(c.in(1));
-  const Value d = gradient_of_elements(c.dout(0), x.shape(), c.attrs());
+  const Value d = gradient_of_unreduced_loss(c.dout(0), x.shape(), c.attrs());
   const DType dtype = c.in(0).dtype();
   const Value dx = (1.0 - target - log_weight(c) * sigmoid(-x)) * d;
   if (c.arity() == 2) return {cast(dx, dtype), cast(-(x * d), dtype)};

@@ -133,7 +133,7 @@ Value ClassRows::gradient_of_row_losses(Value dloss) const {
   const bool mean = op_.attrs.get<std::string>("reduction") == "mean";
   if (mean && divides_by_weights())
     return zero_ignored_rows(in_compute_dtype(dloss) / total_weight());
-  return zero_ignored_rows(gradient_of_elements(dloss, rows_, op_.attrs));
+  return zero_ignored_rows(gradient_of_unreduced_loss(dloss, rows_, op_.attrs));
 }
 
 Value ClassRows::gradient_of_divisor(Value dloss, Value loss) const {

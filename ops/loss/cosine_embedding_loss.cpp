@@ -60,8 +60,8 @@ Values cosine_embedding_grad(const GradCtx& c) {
   const CosineSimilarity s = cosine_of(c);
   const Value zero = scalar_like(s.cosine, 0);
   const Shape& rows = c.in(2).shape();
-  const Value d = reshape(broadcast_to(gradient_of_elements(c.dout(0), rows, c.attrs()), rows),
-                          s.cosine.shape());
+  const Value d = reshape(
+      broadcast_to(gradient_of_unreduced_loss(c.dout(0), rows, c.attrs()), rows), s.cosine.shape());
   const Value pushed = logical_and(s.unlike, greater_equal(s.excess, zero));
   const Value dcosine = where(s.alike, -d, where(pushed, d, zero));
   const auto gradient = [&](Value of, Value other, Value squares) {

@@ -28,7 +28,7 @@ Shape samples_of(const Shape& x) { return {x[0]}; }
 Values dice_grad(const GradCtx& c) {
   const Dice dice = dice_of(c);
   const Shape samples = samples_of(dice.x.shape());
-  Value d = gradient_of_elements(c.dout(0), samples, c.attrs());
+  Value d = gradient_of_unreduced_loss(c.dout(0), samples, c.attrs());
   d = reshape(broadcast_to(d, samples), dice.denominator.shape()) / dice.denominator;
   const Value coefficient = dice.numerator / dice.denominator;
   const auto gradient = [&](Value other) {

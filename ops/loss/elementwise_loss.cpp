@@ -42,7 +42,7 @@ OpDef elementwise_loss_def(ElementwiseLoss loss) {
             return std::vector{reduced_loss_type(c, c.in(0))};
           },
       .grad = GradFn([wide, derivatives = std::move(loss.derivatives)](const GradCtx& c) {
-        const Value d = gradient_of_elements(c.dout(0), c.in(0).shape(), c.attrs());
+        const Value d = gradient_of_unreduced_loss(c.dout(0), c.in(0).shape(), c.attrs());
         Values gradients = derivatives(wide(c.in(0)), wide(c.in(1)), c.attrs());
         for (Value& g : gradients) g = cast(g * d, c.in(0).dtype());
         return gradients;

@@ -24,7 +24,7 @@ Value reduced_loss(Value elements, const Attrs& attrs, DType dtype) {
   return cast(elements, dtype);
 }
 
-Value gradient_of_elements(Value dloss, const Shape& elements, const Attrs& attrs) {
+Value gradient_of_unreduced_loss(Value dloss, const Shape& elements, const Attrs& attrs) {
   const Value wide = cast(dloss, compute_dtype(dloss.dtype()));
   if (attrs.get<std::string>("reduction") != "mean") return wide;
   return wide / internal::numel(*dloss.op()->graph(), {.of = Type{wide.dtype(), elements, {}}});

@@ -18,6 +18,6 @@ Value reduced_loss(Value elements, const Attrs& attrs, DType dtype);
 /// Returns the gradient of the unreduced loss, in the compute dtype. This is `dloss`, divided by
 /// the number of elements if `reduction` is "mean". The result broadcasts to `elements`, the shape
 /// of the unreduced loss.
-Value gradient_of_elements(Value dloss, const Shape& elements, const Attrs& attrs);
+Value gradient_of_unreduced_loss(Value dloss, const Shape& elements, const Attrs& attrs);
 
 }  // namespace fluid

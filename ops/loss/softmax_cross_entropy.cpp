@@ -105,7 +105,7 @@ Values cross_entropy_grad(const GradCtx& c) {
   const CrossEntropy entropy(c);
   const ClassRows& rows = entropy.rows();
   const bool soft = has_soft_labels(c.op());
-  const Value d = soft ? gradient_of_elements(c.dout(0), rows.row_shape(), c.attrs())
+  const Value d = soft ? gradient_of_unreduced_loss(c.dout(0), rows.row_shape(), c.attrs())
                        : rows.gradient_of_row_losses(c.dout(0));
   Values gradients = {cast(entropy.dx(d), c.in(0).dtype()), {}};
   if (soft) {

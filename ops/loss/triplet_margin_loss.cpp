@@ -68,7 +68,7 @@ Values triplet_margin_grad(const GradCtx& c) {
   const Triplet t = triplet_of(c);
   const Value zero = scalar_like(t.excess, 0);
   const Shape rows = rows_of(c.in(0).shape());
-  const Value elements = broadcast_to(gradient_of_elements(c.dout(0), rows, c.attrs()), rows);
+  const Value elements = broadcast_to(gradient_of_unreduced_loss(c.dout(0), rows, c.attrs()), rows);
   const Value d = where(less(t.excess, zero), zero, reshape(elements, t.excess.shape()));
   const Value near = d * t.positive.slope(c.attrs());
   Value far = d * t.negative.slope(c.attrs());  // gradient through d(anchor, negative)

@@ -19,7 +19,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
   const AttentionShape shape = attention_shape(c.in_type(0), c.in_type(1), c.in_type(2));
   const int64_t depth = shape.depth, value_depth = shape.value_depth;
   KernelWriter k(c);
-  AttentionTiles tiles(k, c, shape, kAttentionMask, AttentionOwner::query);
+  AttentionTiles tiles(k, c, shape, kAttentionMask, AttentionParallelDim::query);
   const DType dtype = tiles.dtype();
   const auto key = k.operand(1), value = k.operand(2);
   // On a GPU, the keys of a tile are distributed over several threads.

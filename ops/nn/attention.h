@@ -50,7 +50,7 @@ Type logsumexp_type(const Type& q);
 
 /// The dimension over which an attention kernel is parallelized: each block owns some queries, or
 /// some keys.
-enum class AttentionOwner : uint8_t { query, key };
+enum class AttentionParallelDim : uint8_t { query, key };
 
 /// Writes code that the attention kernels share: tiles in scratch memory, and products of tiles. A
 /// block processes the queries or keys that it owns in strips of lanes(). Lane l of a tile belongs
@@ -77,12 +77,12 @@ class AttentionTiles {
   /// `mask` is the operand index of the optional mask. `mask` + 1 is the operand index of the
   /// optional random key.
   AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape, size_t mask,
-                 AttentionOwner owner);
+                 AttentionParallelDim parallel_dim);
 
   /// Number of lanes per strip on `device`, if each head has `extent` queries or keys.
   static int64_t lanes_of(int64_t extent, KernelDevice device);
   int64_t lanes() const { return columns_ * vector_lanes_; }
-  AttentionOwner owner() const { return owner_; }
+  AttentionParallelDim parallel_dim() const { return parallel_dim_; }
   DType dtype() const { return dtype_; }
 
   /// Allocates one tile per block in scratch memory. Rounds `rows` up to a multiple of kRows.
@@ -150,9 +150,11 @@ class AttentionTiles {
   /// Writes a loop over [0, count) lanes x [0, depth), for load_transposed() and
   /// store_transposed().
   void for_each_transposed(const Expr& count, int64_t depth, const RowLane& body);
-  int64_t extent() const { return owner_ == AttentionOwner::query ? shape_.queries : shape_.keys; }
+  int64_t extent() const {
+    return parallel_dim_ == AttentionParallelDim::query ? shape_.queries : shape_.keys;
+  }
   int64_t row_extent() const {
-    return owner_ == AttentionOwner::query ? shape_.keys : shape_.queries;
+    return parallel_dim_ == AttentionParallelDim::query ? shape_.keys : shape_.queries;
   }
   Expr offset(const Tile& tile, const Expr& row, const Expr& lane) const;
 
@@ -160,7 +162,7 @@ class AttentionTiles {
   const LoopsCtx& c_;
   AttentionShape shape_;
   std::optional<size_t> mask_, random_key_;
-  AttentionOwner owner_;
+  AttentionParallelDim parallel_dim_;
   DType dtype_;
   bool causal_;
   double scale_, dropout_;

@@ -27,7 +27,7 @@ Values attention_second_gradients(const GradCtx& c, Value ddq, Value ddk, Value 
 class AttentionGradTiles {
  public:
   AttentionGradTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
-                     AttentionOwner owner);
+                     AttentionParallelDim parallel_dim);
   AttentionTiles& tiles() { return tiles_; }
 
   /// Loads the operands of the lanes from `first_lane` on. If lanes are queries: loads q and dy of
@@ -53,7 +53,7 @@ class AttentionGradTiles {
   /// Applies dropout to a tile whose weights are p and whose gradients are dy v^T.
   void apply_dropout(const Expr& head, const Expr& first_row, const Expr& first_lane,
                      const Expr& count);
-  bool lanes_are_keys() const { return tiles_.owner() == AttentionOwner::key; }
+  bool lanes_are_keys() const { return tiles_.parallel_dim() == AttentionParallelDim::key; }
   int64_t row_extent() const { return lanes_are_keys() ? shape_.queries : shape_.keys; }
   Expr clamped_row(const Expr& row) const { return AttentionTiles::clamped_row(row, row_extent()); }
   /// Returns operand `operand` [B, H, T] (logsumexp or delta) for a query. The query is `row` if

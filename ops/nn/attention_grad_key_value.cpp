@@ -10,7 +10,7 @@ using Operands = AttentionGradOperands;
 kir::Kernel attention_grad_key_value_kernel(const LoopsCtx& c) {
   const AttentionShape shape = attention_grad_shape({c.in_type(0), c.in_type(1), c.in_type(2)});
   KernelWriter k(c);
-  AttentionGradTiles grad(k, c, shape, AttentionOwner::key);
+  AttentionGradTiles grad(k, c, shape, AttentionParallelDim::key);
   AttentionTiles& tiles = grad.tiles();
   const auto key_sums = tiles.tile_per_strip(shape.depth);          // [depth, keys]
   const auto value_sums = tiles.tile_per_strip(shape.value_depth);  // [value_depth, keys]

@@ -9,7 +9,7 @@ using Operands = AttentionGradOperands;
 kir::Kernel attention_grad_query_kernel(const LoopsCtx& c) {
   const AttentionShape shape = attention_grad_shape({c.in_type(0), c.in_type(1), c.in_type(2)});
   KernelWriter k(c);
-  AttentionGradTiles grad(k, c, shape, AttentionOwner::query);
+  AttentionGradTiles grad(k, c, shape, AttentionParallelDim::query);
   AttentionTiles& tiles = grad.tiles();
   const auto sums = tiles.tile_per_strip(shape.depth);  // [D, queries]
   const Expr heads = c.extent(shape.batch) * Expr::index(shape.heads);

@@ -39,10 +39,11 @@ AttentionShape attention_grad_shape(const std::vector<Type>& operands) {
 }
 
 AttentionGradTiles::AttentionGradTiles(KernelWriter& writer, const LoopsCtx& c,
-                                       const AttentionShape& shape, AttentionOwner owner)
+                                       const AttentionShape& shape,
+                                       AttentionParallelDim parallel_dim)
     : k_(writer),
       shape_(shape),
-      tiles_(writer, c, shape, Operands::kMask, owner),
+      tiles_(writer, c, shape, Operands::kMask, parallel_dim),
       scale_(attention_scale(c.attrs(), shape.depth)),
       depth_tile_(tiles_.tile_per_strip(shape.depth)),
       value_tile_(tiles_.tile_per_strip(shape.value_depth)),

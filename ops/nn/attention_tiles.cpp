@@ -132,13 +132,13 @@ Type logsumexp_type(const Type& q) {
 }
 
 AttentionTiles::AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
-                               size_t mask, AttentionOwner owner)
+                               size_t mask, AttentionParallelDim parallel_dim)
     : k_(writer),
       c_(c),
       shape_(shape),
       mask_(c.arity() > mask ? std::optional(mask) : std::nullopt),
       random_key_(c.arity() > mask + 1 ? std::optional(mask + 1) : std::nullopt),
-      owner_(owner),
+      parallel_dim_(parallel_dim),
       dtype_(compute_dtype(c.in_type(0).dtype)),
       causal_(c.attr<bool>("causal")),
       scale_(attention_scale(c.attrs(), shape.depth)),
@@ -214,7 +214,7 @@ void AttentionTiles::for_each_tile(
     const Expr& first,
     const std::function<void(const Expr& first_lane, const Expr& first_row, const Expr& count)>&
         body) {
-  const bool query = owner_ == AttentionOwner::query;
+  const bool query = parallel_dim_ == AttentionParallelDim::query;
   const Expr rows = Expr::index(row_extent()), size = Expr::index(kTileRows);
   // Causal mask: query i attends to keys 0 to i. If the block owns queries, the last key row is its
   // last query. If the block owns keys, the first query row is its first key.
@@ -351,7 +351,7 @@ Expr AttentionTiles::score(const Expr& product, const Expr& head, const Expr& qu
   const Expr minus_infinity = Expr::constant(dtype_, -std::numeric_limits<double>::infinity());
   if (mask_) {
     const Type& type = c_.in_type(*mask_);
-    const Expr& owned = owner_ == AttentionOwner::query ? query : key;
+    const Expr& owned = parallel_dim_ == AttentionParallelDim::query ? query : key;
     const Expr heads = Expr::index(shape_.heads);
     const std::vector<Expr> index = {scalar::floordiv(head, heads), scalar::mod(head, heads), query,
                                      key};

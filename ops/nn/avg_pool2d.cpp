@@ -14,7 +14,7 @@ std::vector<AttrDef> avg_pool_attrs(int dims, std::vector<AttrDef> more) {
   return attrs;
 }
 
-Expr avg_pool_divisor(const LowerCtx& c, const Type& input, const std::vector<Expr>& at) {
+Expr avg_pool_divisor(const LowerCtx& c, const Type& input, const std::vector<Expr>& window_index) {
   const WindowAxes window = pool_windows(c.attrs(), input.shape);
   const DType dtype = compute_dtype(input.dtype);
   const auto given = c.attr<int64_t>("divisor_override");
@@ -29,8 +29,8 @@ Expr avg_pool_divisor(const LowerCtx& c, const Type& input, const std::vector<Ex
   Expr taps = Expr::index(1);
   for (size_t i = 0; i < window.size(); ++i) {
     const int64_t in = input.shape[i + 2].size;
-    taps = taps * (padding_counts ? window[i].taps_inside_padded_input(at[i], in)
-                                  : window[i].taps_inside(at[i], in));
+    taps = taps * (padding_counts ? window[i].taps_inside_padded_input(window_index[i], in)
+                                  : window[i].taps_inside(window_index[i], in));
   }
   return scalar::cast(taps, dtype);
 }

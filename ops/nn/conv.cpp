@@ -99,10 +99,10 @@ Cost conv_cost(const Type& filter, const Type& output) {
 }
 
 std::vector<AttrDef> conv_attrs(int dims, std::vector<AttrDef> more) {
-  const std::string each = "one " + one_per_dimension(dims);
+  const std::string each = "one " + one_per_dimension_text(dims);
   std::vector<AttrDef> attrs = {
       {"stride", std::vector<int64_t>{1}, "stride of the window: " + each},
-      {"padding", std::vector<int64_t>{0}, "zero padding: " + accepted_padding(dims)},
+      {"padding", std::vector<int64_t>{0}, "zero padding: " + padding_lengths_text(dims)},
       {"dilation", std::vector<int64_t>{1}, "spacing of the filter's taps: " + each},
       {"groups", int64_t{1},
        "number of groups; a filter sees only the input channels of its group"}};

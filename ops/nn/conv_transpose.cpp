@@ -45,7 +45,7 @@ void require_output_padding(const InferCtx& c, const WindowAxes& axes) {
   const auto& extra = c.attr<List>("output_padding");
   const auto dims = static_cast<int>(axes.size());
   c.require(extra.size() == 1 || extra.size() == axes.size(),
-            "attribute 'output_padding' takes one " + one_per_dimension(dims) + ", not " +
+            "attribute 'output_padding' takes one " + one_per_dimension_text(dims) + ", not " +
                 std::to_string(extra.size()));
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t added = extra.size() == 1 ? extra[0] : extra[i];
@@ -128,10 +128,10 @@ OpDef conv_transpose_def(int dims) {
              " with respect to its input. It has no bias; use `add`.",
       .inputs = {{"x", "float [N, C, " + spatial_names(dims) + "]"},
                  {"w", "filter [C, O / groups, " + spatial_names(dims, "K") + "]"}},
-      .attrs =
-          conv_attrs(dims, {{"output_padding", List{0},
-                             "added to the extents of the result, after the elements: one " +
-                                 one_per_dimension(dims) + "; below the stride or the dilation"}}),
+      .attrs = conv_attrs(
+          dims, {{"output_padding", List{0},
+                  "added to the extents of the result, after the elements: one " +
+                      one_per_dimension_text(dims) + "; below the stride or the dilation"}}),
       .outputs = {{"y", "[N, O, " + spatial_names(dims, "O") +
                             "], each spatial extent (x - 1) * stride - padding + dilation * (k - "
                             "1) + output_padding + 1"}},

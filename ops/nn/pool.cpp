@@ -3,11 +3,11 @@
 namespace fluid {
 
 std::vector<AttrDef> pool_attrs(int dims, std::vector<AttrDef> more) {
-  const std::string each = "one " + one_per_dimension(dims);
+  const std::string each = "one " + one_per_dimension_text(dims);
   std::vector<AttrDef> attrs = {
       {"kernel", std::vector<int64_t>{}, "window size: " + each, true},
       {"stride", std::vector<int64_t>{}, "stride of the window: " + each + "; empty: the kernel"},
-      {"padding", std::vector<int64_t>{0}, "padding: " + accepted_padding(dims)},
+      {"padding", std::vector<int64_t>{0}, "padding: " + padding_lengths_text(dims)},
       {"dilation", std::vector<int64_t>{1}, "spacing of the window's taps: " + each},
       {"ceil_mode", false,
        "whether the number of windows is rounded up; the last window then extends beyond the "

@@ -24,10 +24,10 @@ void require_list(const InferCtx& c, std::string_view name, int dims, int64_t le
   if (!c.attrs().has(name)) return;
   const auto& list = c.attr<List>(name);
   const std::string quoted = "attribute '" + std::string(name) + "'";
-  c.require(
-      list.size() == 1 || list.size() == static_cast<size_t>(dims) ||
-          (may_be_empty && list.empty()),
-      quoted + " takes one " + one_per_dimension(dims) + ", not " + std::to_string(list.size()));
+  c.require(list.size() == 1 || list.size() == static_cast<size_t>(dims) ||
+                (may_be_empty && list.empty()),
+            quoted + " takes one " + one_per_dimension_text(dims) + ", not " +
+                std::to_string(list.size()));
   require_between(c, name, list, least);
 }
 
@@ -139,14 +139,14 @@ std::string spatial_names(int dims, const std::string& prefix) {
   return (dims == 3 ? prefix + "D, " : "") + prefix + "H, " + prefix + "W";
 }
 
-std::string one_per_dimension(int dims) {
+std::string one_per_dimension_text(int dims) {
   if (dims == 0) return "number, or one per spatial dimension";
   if (dims == 1) return "number";
   if (dims == 2) return "number, or one for the height and one for the width";
   return "number, or one each for the depth, the height and the width";
 }
 
-std::string accepted_padding(int dims) {
+std::string padding_lengths_text(int dims) {
   if (dims == 0) return "one number, one per spatial dimension, or all before, then all after";
   if (dims == 1) return "one number or two (before, after)";
   if (dims == 2) return "one number, two (height, width) or four (top, left, bottom, right)";
@@ -170,7 +170,7 @@ void require_window_attrs(const InferCtx& c, int dims) {
   const auto size = static_cast<int>(padding.size());
   c.require(
       size == 1 || size == dims || size == 2 * dims,
-      "attribute 'padding' takes " + accepted_padding(dims) + ", not " + std::to_string(size));
+      "attribute 'padding' takes " + padding_lengths_text(dims) + ", not " + std::to_string(size));
   require_between(c, "padding", padding, 0);
 }
 

@@ -131,9 +131,9 @@ std::string spatial_names(int dims, const std::string& prefix = "");
 /// Returns text for error messages that describes the values of a list attribute for `dims` spatial
 /// dimensions, such as "number, or one each for the height and the width". dims = 0 means an
 /// unknown number of dimensions.
-std::string one_per_dimension(int dims);
+std::string one_per_dimension_text(int dims);
 /// Returns, as text, the lengths of attribute `padding` that window_axes() accepts.
-std::string accepted_padding(int dims);
+std::string padding_lengths_text(int dims);
 
 /// Throws UserError unless `type` is a float tensor [N, C, ...] with `dims` spatial dimensions in
 /// which at most N depends on the batch size.

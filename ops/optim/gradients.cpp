@@ -30,7 +30,7 @@ OpDef gradients_op() {
       .amp = Amp::kF32,
       .cost = [](const CostCtx&) { return Cost{}; },
       .in_place = {},
-      .lower = Derivative{},
+      .lower = GradientsOp{},
       .kernels = {},
       .version = 1,
   };

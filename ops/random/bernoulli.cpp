@@ -1,6 +1,6 @@
 #include "ops/elementwise.h"
 #include "ops/random/draw.h"
-#include "ops/random/step_draw.h"
+#include "ops/random/random_op.h"
 
 namespace fluid {
 

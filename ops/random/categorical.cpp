@@ -3,7 +3,7 @@
 #include "ops/elementwise.h"
 #include "ops/operators.h"
 #include "ops/random/draw.h"
-#include "ops/random/step_draw.h"
+#include "ops/random/random_op.h"
 
 namespace fluid {
 namespace {

@@ -1,10 +1,10 @@
 #include "ops/random/draw.h"
-#include "ops/random/step_draw.h"
+#include "ops/random/random_op.h"
 
 namespace fluid {
 
 OpDef random_uniform_op() {
-  return step_draw_def(
+  return random_op_def(
       {.name = "random_uniform",
        .doc = "Independent random numbers of this step, uniform in [low, high), like torch.rand. "
               "They do not depend on micro-batches and ranks.",

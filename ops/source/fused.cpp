@@ -17,7 +17,7 @@ OpDef fused_op() {
       .amp = Amp::kFollow,
       .cost = [](const CostCtx&) { return Cost{}; },
       .in_place = {},
-      .lower = Composite{},
+      .lower = FusedOp{},
       .kernels = {},
       .version = 1,
       .open_attrs = true,

@@ -81,7 +81,7 @@ bool has_function(const OpDef& def) {
   return std::holds_alternative<Map>(*def.lower) || std::holds_alternative<Reduce>(*def.lower) ||
          std::holds_alternative<Loops>(*def.lower) || std::holds_alternative<Expand>(*def.lower) ||
          std::holds_alternative<Alias>(*def.lower) ||
-         std::holds_alternative<Derivative>(*def.lower);
+         std::holds_alternative<GradientsOp>(*def.lower);
 }
 
 /// Returns the attributes that are parameters of the generated function. Omits attribute `stream`

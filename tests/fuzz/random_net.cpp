@@ -68,7 +68,7 @@ void try_op(Random& random, ir::Graph& graph, Values& values) {
   const auto table = op_table();
   const OpDef& def = table[below(random, table.size())];
   if (std::holds_alternative<Source>(*def.lower) || std::holds_alternative<Store>(*def.lower) ||
-      std::holds_alternative<Composite>(*def.lower) || std::holds_alternative<Scan>(*def.lower) ||
+      std::holds_alternative<FusedOp>(*def.lower) || std::holds_alternative<Scan>(*def.lower) ||
       std::holds_alternative<CollectiveOp>(*def.lower)) {
     return;
   }

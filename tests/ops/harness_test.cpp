@@ -14,8 +14,8 @@ namespace {
 bool computes(const OpDef& def) {
   const Lower& lower = *def.lower;
   return !std::holds_alternative<Source>(lower) && !std::holds_alternative<Store>(lower) &&
-         !std::holds_alternative<Directive>(lower) && !std::holds_alternative<Derivative>(lower) &&
-         !std::holds_alternative<Composite>(lower) && !std::holds_alternative<Scan>(lower) &&
+         !std::holds_alternative<Directive>(lower) && !std::holds_alternative<GradientsOp>(lower) &&
+         !std::holds_alternative<FusedOp>(lower) && !std::holds_alternative<Scan>(lower) &&
          !std::holds_alternative<CollectiveOp>(lower);
 }
 

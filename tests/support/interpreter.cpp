@@ -98,7 +98,7 @@ class Evaluator {
       Array a = arrays_.at(op.operands.at(0));
       a.shape = extents_of(op.results[0].type.shape, options_.batch);
       set(op, 0, std::move(a));
-    } else if (std::holds_alternative<Composite>(lower)) {
+    } else if (std::holds_alternative<FusedOp>(lower)) {
       run_fused(op);
     } else if (std::holds_alternative<Scan>(lower)) {
       run_scan(op);

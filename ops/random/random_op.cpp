@@ -1,4 +1,4 @@
-#include "ops/random/step_draw.h"
+#include "ops/random/random_op.h"
 
 #include "ops/random/draw.h"
 
@@ -28,7 +28,7 @@ PortDef random_state_port() {
 
 AttrDef stream_attr() { return {"stream", int64_t{-1}, "identifies the Philox random stream"}; }
 
-OpDef step_draw_def(const StepDraw& d) {
+OpDef random_op_def(const RandomOp& d) {
   std::vector<AttrDef> attrs = d.attrs;
   attrs.insert(attrs.begin(), {"type", Type{}, "type of the result", true});
   attrs.push_back(stream_attr());
