@@ -22,8 +22,8 @@ struct CompiledKernel {
 };
 
 struct CompilerOptions {
-  /// Directory of the disk cache. $FLUID_KERNEL_CACHE, if set, replaces it. If both are empty, there
-  /// is no disk cache.
+  /// Directory of the disk cache. $FLUID_KERNEL_CACHE, if set, replaces it. If both are empty,
+  /// there is no disk cache.
   std::string cache_dir;
   /// Maximum size of the disk cache in bytes. Above this size, the least recently used entries
   /// are removed.

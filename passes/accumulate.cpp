@@ -16,7 +16,8 @@ namespace {
 /// Gradient accumulation: turns the program of a whole step into the program of one micro-batch. A
 /// micro-batch leaves carried values in the arena, which the next micro-batch reads:
 /// - "<parameter>.grad": the sum of the gradients of a parameter.
-/// - "<parameter>.rows": the sum of the row indices of a sparse gradient (see Recipe::rows()).
+/// - "<parameter>.rows": the sum of the row indices of a sparse gradient (see
+/// Recipe::row_indices()).
 /// - "<output>.part": the sum of an output.
 /// - "<state>.part": the new value of a state that the recorded program updates, such as a running
 ///   mean. The next micro-batch reads this value instead of the state.
@@ -34,7 +35,7 @@ class Accumulation {
     if (micro_batch_ == MicroBatchKind::empty) {
       contribute_zeros();
       recipe_.replace_gradients([](Value g) { return zeros_like(g); });
-      recipe_.replace_rows([](size_t, Value rows) { return zeros_like(rows); });
+      recipe_.replace_row_indices([](size_t, Value rows) { return zeros_like(rows); });
       replace_summed_outputs(graph_, [](const std::string&, Value v) { return zeros_like(v); });
       Value& loss = recipe_.directive().operands.at(0);
       loss = zeros_like(loss);
@@ -65,7 +66,7 @@ class Accumulation {
       const Value gradient = recipe_.gradient(i);
       add_offset(recipe_.parameters()[i] + ".grad", bucket_bytes(gradient.type()));
     }
-    recipe_.replace_rows([&](size_t i, Value rows) {
+    recipe_.replace_row_indices([&](size_t i, Value rows) {
       add_offset(recipe_.parameters()[i] + ".rows", bucket_bytes(rows.type()));
       return rows;
     });
@@ -141,7 +142,7 @@ class Accumulation {
                                       recipe_.directive().scope, parameter});
       return add_carried(parameter + ".grad", g);
     });
-    recipe_.replace_rows(
+    recipe_.replace_row_indices(
         [&](size_t p, Value rows) { return add_carried(recipe_.parameters()[p] + ".rows", rows); });
   }
 

@@ -46,15 +46,15 @@ class Reduction {
     reduce_rows();
   }
 
-  /// All-reduces the row indices of all sparse gradients; see Recipe::rows().
+  /// All-reduces the row indices of all sparse gradients; see Recipe::row_indices().
   void reduce_rows() {
     Values rows;
-    recipe_.replace_rows([&](size_t, Value v) { return rows.emplace_back(v); });
+    recipe_.replace_row_indices([&](size_t, Value v) { return rows.emplace_back(v); });
     if (rows.empty()) return;
     const Values sums = insert_collective(graph_, last_backward_collective_ + 1 + bucket_count_++,
                                           "all_reduce", rows, recipe_.directive().loc);
     auto sum = sums.begin();
-    recipe_.replace_rows([&](size_t, Value) { return *sum++; });
+    recipe_.replace_row_indices([&](size_t, Value) { return *sum++; });
   }
 
   /// The gradient of parameter `i`, cast to the dtype of the collective.
@@ -74,7 +74,7 @@ class Reduction {
     if (options_.shard_optimizer) shard_bucket(bucket);
     for (const size_t i : bucket)
       last_backward_collective_ =
-          std::max(last_backward_collective_, recipe_.last_collective_of(i));
+          std::max(last_backward_collective_, recipe_.last_collective_before_gradient(i));
     const Values sums =
         insert_collective(graph_,
                           // Order number: the collective runs after last_backward_collective_

@@ -73,8 +73,8 @@ Value row_of_each_index(const RowUpdates& gradient) {
 }
 
 /// Scatters the row indices and rows of a micro-batch or shard into tensors of zeros for the global
-/// batch; see Recipe::rows(). Adds 1 to the row indices, because 0 marks the entries of other
-/// micro-batches and shards.
+/// batch; see Recipe::row_indices(). Adds 1 to the row indices, because 0 marks the entries of
+/// other micro-batches and shards.
 Values placed_in_global_batch(const ir::Op& param, const RowUpdates& gradient,
                               const Options& options) {
   const Dim count = gradient.index.shape()[0];
@@ -85,11 +85,11 @@ Values placed_in_global_batch(const ir::Op& param, const RowUpdates& gradient,
                                    "dense");
   }
   ir::Graph& graph = *param.graph();
-  ir::Op* known = graph.find("state", kPartFirst);
+  ir::Op* known = graph.find("state", kFirstSampleIndex);
   const Value first =
       known != nullptr ? known->result()
-                       : record_source(graph, "state", std::string(kPartFirst), Type{i64, {}, {}},
-                                       {{kScratchAttribute, true}}, param.loc);
+                       : record_source(graph, "state", std::string(kFirstSampleIndex),
+                                       Type{i64, {}, {}}, {{kScratchAttribute, true}}, param.loc);
   const Value start = first * static_cast<double>(count.size);
   const internal::PlaceRowsAttrs attrs{.rows = count.size * options.global_samples()};
   return {internal::place_rows(cast(gradient.index, f64) + 1, start, attrs),
@@ -140,7 +140,7 @@ bool run_append_backward(ir::Program& program, const Options& options, const Tar
                         "the loss does not depend on any trainable parameter: nothing to train");
   }
   train->attrs.set("parameters", names);
-  if (!sparse.empty()) Recipe(*train).set_rows(sparse, rows);
+  if (!sparse.empty()) Recipe(*train).set_row_indices(sparse, rows);
   move_op_last(graph, train);
   if (const auto waits = last_collectives(graph, values))
     Recipe(*train).set_last_collectives(*waits);

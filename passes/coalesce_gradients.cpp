@@ -13,7 +13,7 @@ bool run_coalesce_gradients(ir::Program& program, const Options& options, const 
   if (directive == nullptr || !options.processes_part()) return false;
   const Recipe recipe(*directive);
   if (!recipe.has_sparse_gradients()) return false;
-  recipe.replace_rows([&](size_t i, Value rows) {
+  recipe.replace_row_indices([&](size_t i, Value rows) {
     const ir::Op& param = *graph.find_indexed("param", recipe.parameters()[i]);
     const Values coalesced = internal::coalesce_rows(cast(rows - 1, i64), recipe.gradient(i),
                                                      {.rows = param.results[0].type.shape[0].size});

@@ -169,7 +169,7 @@ class Expansion {
     const bool other = uses_non_matrix_optimizer(recorded, whole);
     const OpDef& optimizer =
         other ? *find_optimizer(recorded.optimizer->non_matrix_optimizer) : recorded;
-    const Value rows = recipe_.rows(index);
+    const Value rows = recipe_.row_indices(index);
     const Value param = rows ? rows_of(whole, rows) : own_shard_of(index, whole);
     const Attrs& param_attrs = whole.op()->attrs;
     const double scale = other ? non_matrix_lr_scale(recorded, settings_) : 1.0;
@@ -214,7 +214,8 @@ class Expansion {
   /// `max_norm`.
   void reject_sparse_parameters(const std::string& reader, bool only_bounded = false) const {
     for (size_t i = 0; i < recipe_.parameters().size(); ++i) {
-      if (!recipe_.rows(i) || (only_bounded && !is_bounded(recipe_.parameters()[i]))) continue;
+      if (!recipe_.row_indices(i) || (only_bounded && !is_bounded(recipe_.parameters()[i])))
+        continue;
       throw UserError(train_.loc, reader + " needs whole parameters, but '" +
                                       recipe_.parameters()[i] + "' is sparse");
     }
@@ -262,7 +263,7 @@ class Expansion {
     const OpDef& optimizer = *of.optimizer;
     const std::string& name = recipe_.parameters()[index];
     const Value whole = of.variables[0], param = of.operands[0];
-    const Value rows = recipe_.rows(index);
+    const Value rows = recipe_.row_indices(index);
     Values operands = of.operands;
     for (const OptimizerScalar& s : optimizer.optimizer->scalars) {
       operands.push_back(s.norm_of.empty() ? sequence_element(s, counter) : norms_[next_norm_++]);
@@ -312,7 +313,7 @@ class Expansion {
 
   Value updated_average(Value old, Value updated, Value counter) const {
     const Attrs& attrs = train_.attrs;
-    if (averages_of(train_) == Averages::swa) {
+    if (weight_averaging_of(train_) == WeightAveraging::swa) {
       return internal::swa_update(old, updated, counter,
                                   {.start = attrs.get<int64_t>("swa_start"),
                                    .every = attrs.get_or("swa_every", int64_t{1})},

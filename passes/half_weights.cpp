@@ -39,7 +39,7 @@ void add_updated_copies(ir::Graph& graph, DType half, std::map<std::string, Valu
   for (const auto& op : graph.ops) {
     ir::Op* parameter = is_store(*op) ? graph.find("param", op->symbol) : nullptr;
     if (parameter == nullptr || parameter->result().dtype() != f32) continue;
-    if (parameter->attrs.get_or(kReadByOthers, false)) updated.push_back(parameter);
+    if (parameter->attrs.get_or(kReadByOtherRecipes, false)) updated.push_back(parameter);
   }
   for (ir::Op* parameter : updated) {
     Value& copy = copies[parameter->symbol];

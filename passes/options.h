@@ -103,8 +103,8 @@ struct Options {
   std::set<std::string> feeds;
   /// Names of the variables to initialise; empty: all variables. Used by Mode::init.
   std::set<std::string> init_variables = {};
-  bool fuse = true;       ///< whether to fuse ops into kernels
-  bool libraries = true;  ///< whether to use library kernels where they are faster
+  bool fuse = true;           ///< whether to fuse ops into kernels
+  bool use_libraries = true;  ///< whether to use library kernels where they are faster
   bool tf32 = false;  ///< whether GPU libraries may compute f32 matmuls and convolutions in TF32
   /// Whether to skip the update of a step whose loss is not finite (--check-finite).
   bool check_finite = false;

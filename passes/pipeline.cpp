@@ -70,16 +70,16 @@ void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
   p.push_back(dce_pass());  // erases forward ops that have no reader after expand
 
   // Layouts and library kernels.
-  if (options.libraries)
+  if (options.use_libraries)
     p.push_back(assign_layouts_pass());  // before choose_kernels, which does not change layouts
   if (predicts) {
-    if (options.libraries)
+    if (options.use_libraries)
       p.push_back(pack_weights_pass());  // after assign_layouts: depends on activation layouts
     // After dce, which would erase the graph of weights, because no op refers to it. After
     // pack_weights, because precompute_weights also moves the packed copies.
     p.push_back(precompute_weights_pass());
   }
-  if (options.libraries) p.push_back(choose_kernels_pass());
+  if (options.use_libraries) p.push_back(choose_kernels_pass());
   p.push_back(insert_copies_pass());  // after cse, which would merge the copies
 
   // Fusion, the order of kernels, and memory.

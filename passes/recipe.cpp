@@ -24,9 +24,10 @@ bool skips_on_nonfinite_loss(const Options& options) {
   return options.check_finite && !(options.amp && options.amp->scales_loss());
 }
 
-Averages averages_of(const ir::Op& train) {
-  if (train.attrs.get_or("ema_decay", 0.0) != 0) return Averages::ema;
-  return train.attrs.get_or("swa_start", int64_t{0}) != 0 ? Averages::swa : Averages::none;
+WeightAveraging weight_averaging_of(const ir::Op& train) {
+  if (train.attrs.get_or("ema_decay", 0.0) != 0) return WeightAveraging::ema;
+  return train.attrs.get_or("swa_start", int64_t{0}) != 0 ? WeightAveraging::swa
+                                                          : WeightAveraging::none;
 }
 
 bool averages_parameters(const ir::Graph& graph) {
@@ -35,7 +36,7 @@ bool averages_parameters(const ir::Graph& graph) {
 }
 
 std::string average_name(const ir::Op& train, std::string_view parameter) {
-  const char* kind = averages_of(train) == Averages::swa ? ".swa" : ".ema";
+  const char* kind = weight_averaging_of(train) == WeightAveraging::swa ? ".swa" : ".ema";
   return recipe_state(recipe_name(train), std::string(parameter) + kind);
 }
 
@@ -57,7 +58,7 @@ void Recipe::scale_backward_seed(const std::function<Value()>& factor) const {
   });
 }
 
-int64_t Recipe::last_collective_of(size_t i) const {
+int64_t Recipe::last_collective_before_gradient(size_t i) const {
   const auto waits = directive_.attrs.get_or(kWaits, std::vector<int64_t>());
   return waits.empty() ? -1 : waits[i];
 }
@@ -73,28 +74,28 @@ void Recipe::replace_gradients(const std::function<Value(Value)>& replace) const
   }
 }
 
-std::optional<size_t> Recipe::rows_operand(size_t i) const {
+std::optional<size_t> Recipe::row_indices_operand(size_t i) const {
   const auto sparse = directive_.attrs.get_or(kSparse, std::vector<std::string>());
   const auto found = std::ranges::find(sparse, parameters()[i]);
   if (found == sparse.end()) return std::nullopt;
   return 2 + parameters().size() + static_cast<size_t>(found - sparse.begin());
 }
 
-Value Recipe::rows(size_t i) const {
-  const std::optional<size_t> operand = rows_operand(i);
+Value Recipe::row_indices(size_t i) const {
+  const std::optional<size_t> operand = row_indices_operand(i);
   return operand ? directive_.operands.at(*operand) : Value();
 }
 
-void Recipe::replace_rows(const std::function<Value(size_t i, Value rows)>& replace) const {
+void Recipe::replace_row_indices(const std::function<Value(size_t i, Value rows)>& replace) const {
   for (size_t i = parameters().size(); i-- > 0;) {
-    const std::optional<size_t> operand = rows_operand(i);
+    const std::optional<size_t> operand = row_indices_operand(i);
     if (!operand) continue;
     ir::ScopedRecording as(*directive_.graph(), recording(parameters()[i]));
     directive_.operands[*operand] = replace(i, directive_.operands[*operand]);
   }
 }
 
-void Recipe::set_rows(const std::vector<std::string>& names, const Values& rows) const {
+void Recipe::set_row_indices(const std::vector<std::string>& names, const Values& rows) const {
   check(!step_predicate() && !has_sparse_gradients(), "row numbers precede the step predicate");
   directive_.operands.insert(directive_.operands.end(), rows.begin(), rows.end());
   directive_.attrs.set(kSparse, names);

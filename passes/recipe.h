@@ -29,14 +29,14 @@ inline constexpr std::string_view kPartialLossWeight = "part.weight";
 /// Name of the state, i64[], that holds the index of the first sample of this micro-batch or shard
 /// in the global batch. Only programs with sparse parameters have the state. The executor sets it
 /// before each step.
-inline constexpr std::string_view kPartFirst = "part.first";
+inline constexpr std::string_view kFirstSampleIndex = "part.first";
 
 /// How the directive `train` averages the parameters over training: by an exponential moving
 /// average, or with equal weights (SWA).
-enum class Averages { none, ema, swa };
-Averages averages_of(const ir::Op& train);
+enum class WeightAveraging { none, ema, swa };
+WeightAveraging weight_averaging_of(const ir::Op& train);
 inline bool averages_parameters(const ir::Op& train) {
-  return averages_of(train) != Averages::none;
+  return weight_averaging_of(train) != WeightAveraging::none;
 }
 /// Whether a recipe of the program averages parameters.
 bool averages_parameters(const ir::Graph& graph);
@@ -75,19 +75,20 @@ class Recipe {
   /// parameter with a dense gradient.
   ///
   /// With Options::processes_part(), gradients have this form only after coalesce_gradients. Before
-  /// that pass, rows(i) holds row indices plus 1, f64 [N], and gradient(i) is [N, D]. N is the
-  /// number of rows that the global batch reads. Entries of other micro-batches and shards are 0.
-  /// The sum over all micro-batches and shards is the gradient of the global batch.
-  Value rows(size_t i) const;
+  /// that pass, row_indices(i) holds row indices plus 1, f64 [N], and gradient(i) is [N, D]. N is
+  /// the number of rows that the global batch reads. Entries of other micro-batches and shards are
+  /// 0. The sum over all micro-batches and shards is the gradient of the global batch.
+  Value row_indices(size_t i) const;
   /// Makes the gradients of the parameters `names` sparse. `rows` holds the row indices of each
   /// gradient.
-  void set_rows(const std::vector<std::string>& names, const Values& rows) const;
-  /// Replaces rows(i) by replace(i, rows(i)), for each sparse parameter from the last to the first.
-  void replace_rows(const std::function<Value(size_t i, Value rows)>& replace) const;
+  void set_row_indices(const std::vector<std::string>& names, const Values& rows) const;
+  /// Replaces row_indices(i) by replace(i, row_indices(i)), for each sparse parameter from the last
+  /// to the first.
+  void replace_row_indices(const std::function<Value(size_t i, Value rows)>& replace) const;
   bool has_sparse_gradients() const;
   /// Order number of the last collective on which the gradient of parameter `i` depended after
   /// append_backward; -1 if there was none.
-  int64_t last_collective_of(size_t i) const;
+  int64_t last_collective_before_gradient(size_t i) const;
   void set_last_collectives(const std::vector<int64_t>& order_numbers) const;
   /// Replaces each gradient `g` by replace(g), in the order of parameters().
   void replace_gradients(const std::function<Value(Value)>& replace) const;
@@ -121,8 +122,8 @@ class Recipe {
   }
 
  private:
-  /// Index of the operand that holds rows(i); nullopt for a parameter with a dense gradient.
-  std::optional<size_t> rows_operand(size_t i) const;
+  /// Index of the operand that holds row_indices(i); nullopt for a parameter with a dense gradient.
+  std::optional<size_t> row_indices_operand(size_t i) const;
 
   ir::Op& directive_;
 };

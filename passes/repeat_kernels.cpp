@@ -174,7 +174,7 @@ class RepeatKernels {
 };
 
 bool run_repeat_kernels(ir::Program& program, const Options& options, const Target& target) {
-  if (!target.repeats_kernels()) return false;
+  if (!target.runs_repeat_kernels()) return false;
   std::vector<FusionGroup> groups = extract_groups(program.main());
   const bool changed = RepeatKernels(program.main(), groups, options.batch).run();
   mark_groups(program.main(), groups);

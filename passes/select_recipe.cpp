@@ -47,7 +47,7 @@ void mark_read_by_others(const ir::Graph& graph, const ir::Op& train) {
   const Ops read = ancestors(losses);
   for (const auto& op : graph.ops) {
     const bool is_parameter = source_kind(*op) == SourceKind::parameter;
-    if (is_parameter && read.contains(op.get())) op->attrs.set(kReadByOthers, true);
+    if (is_parameter && read.contains(op.get())) op->attrs.set(kReadByOtherRecipes, true);
   }
 }
 

@@ -65,7 +65,7 @@ class Target {
   virtual bool libraries_may_write_variables() const { return true; }
   /// Whether to run the repeat_kernels pass. The pass pays off on a device with fast but scarce
   /// memory: recomputing a forward result in backward then takes little time and saves memory.
-  virtual bool repeats_kernels() const { return false; }
+  virtual bool runs_repeat_kernels() const { return false; }
   /// Number of slots in Region::feeds: 2 if the device copies the feeds of the next step while a
   /// step runs, else 1.
   virtual int feed_slots() const { return 1; }

@@ -22,14 +22,14 @@ CollectiveQueue::~CollectiveQueue() {
 
 void CollectiveQueue::reserve(size_t count) {
   const std::lock_guard lock(mutex_);
-  started_.reserve(count);
+  enqueued_.reserve(count);
 }
 
 void CollectiveQueue::enqueue(CollectiveKind kind, void* data, int64_t count, DType dtype,
                               TimeSpan* times) {
   {
     const std::lock_guard lock(mutex_);
-    started_.push_back({kind, data, count, dtype, times});
+    enqueued_.push_back({kind, data, count, dtype, times});
   }
   changed_.notify_all();
 }
@@ -46,16 +46,16 @@ void CollectiveQueue::wait_for_first(size_t count, std::unique_lock<std::mutex>&
 
 void CollectiveQueue::wait_for_all() {
   std::unique_lock lock(mutex_);
-  wait_for_first(started_.size(), lock);
-  started_.clear();
+  wait_for_first(enqueued_.size(), lock);
+  enqueued_.clear();
   completed_ = 0;
 }
 
 void CollectiveQueue::abandon() {
   std::unique_lock lock(mutex_);
-  started_.resize(running_ ? completed_ + 1 : completed_);
+  enqueued_.resize(running_ ? completed_ + 1 : completed_);
   changed_.wait(lock, [&] { return !running_; });
-  started_.clear();
+  enqueued_.clear();
   completed_ = 0;
   if (failure_) return;
   failure_ = std::make_exception_ptr(DeviceError(kAbandonedStepError));
@@ -76,9 +76,9 @@ void CollectiveQueue::run(const QueuedCollective& queued) {
 void CollectiveQueue::run_queue() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stopping_ || (!failure_ && completed_ < started_.size()); });
+    changed_.wait(lock, [&] { return stopping_ || (!failure_ && completed_ < enqueued_.size()); });
     if (stopping_) return;
-    const QueuedCollective next = started_[completed_];
+    const QueuedCollective next = enqueued_[completed_];
     running_ = true;
     lock.unlock();
     std::exception_ptr failure;

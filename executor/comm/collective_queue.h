@@ -30,7 +30,7 @@ class CollectiveQueue {
   /// receives the begin and end times of the collective. Both are valid after wait_for_first().
   void enqueue(CollectiveKind kind, void* data, int64_t count, DType dtype,
                TimeSpan* times = nullptr);
-  /// Waits for the first `count` collectives that were started since the last wait_for_all().
+  /// Waits for the first `count` collectives that were enqueued since the last wait_for_all().
   /// Rethrows the error of a failed collective.
   void wait_for_first(size_t count);
   /// Waits for all collectives and empties the queue.
@@ -54,7 +54,7 @@ class CollectiveQueue {
   Communicator& communicator_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<QueuedCollective> started_;  ///< collectives started since the last wait_for_all()
+  std::vector<QueuedCollective> enqueued_;  ///< collectives enqueued since the last wait_for_all()
   size_t completed_ = 0;
   bool running_ = false;
   bool stopping_ = false;

@@ -120,7 +120,7 @@ std::optional<NonfiniteOp> first_nonfinite_op(const NonfiniteKernel& bad, int64_
   BodyProgram body(*bad.op, batch);
   ir::Program& program = body.program();
   Options options;
-  options.fuse = options.libraries = false;
+  options.fuse = options.use_libraries = false;
   run_passes(program, pipeline(options), options, device.target());
   const MemoryPlan plan = memory_plan(program, options);
   const RegionSizes regions{.state = align_up(plan.state),

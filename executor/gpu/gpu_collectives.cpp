@@ -50,15 +50,15 @@ GpuCollectives::GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeer
 void GpuCollectives::check_distinct_gpus() {
   const World& world = peers_.world;
   const auto size = static_cast<size_t>(world.size);
-  std::vector<double> lines(size * kBucketLine);
+  std::vector<double> lines(size * kBucketAlignment);
   const auto uuid_at = [&](size_t rank) {
     FluidGpuUuid uuid;
-    std::memcpy(&uuid, &lines[rank * kBucketLine], sizeof uuid);
+    std::memcpy(&uuid, &lines[rank * kBucketAlignment], sizeof uuid);
     return std::to_array(uuid.bytes);
   };
   FluidGpuUuid own = {};
   check_gpu(gpu_->gpu.table(), gpu_->gpu.table().uuid(gpu_->gpu.get(), &own), gpu_->gpu.get());
-  std::memcpy(&lines[static_cast<size_t>(world.rank) * kBucketLine], &own, sizeof own);
+  std::memcpy(&lines[static_cast<size_t>(world.rank) * kBucketAlignment], &own, sizeof own);
   peers_.host_communicator->all_gather(lines.data(), static_cast<int64_t>(lines.size()), f64);
   for (size_t rank = 1; rank < size; ++rank) {
     for (size_t other = 0; other < rank; ++other) {

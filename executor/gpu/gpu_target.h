@@ -26,7 +26,7 @@ class GpuTarget : public Target {
                                           const EpilogueOps& epilogue) const override;
   // False, because library kernels do not test the rejection flag.
   bool libraries_may_write_variables() const override { return false; }
-  bool repeats_kernels() const override { return true; }
+  bool runs_repeat_kernels() const override { return true; }
   int feed_slots() const override { return 2; }
   double generated_seconds(const ir::Op& op) const override;
   int64_t scratch_bytes(const ir::Op& fused, int64_t batch) const override;

@@ -18,7 +18,7 @@ Options pass_options(const ExecutorOptions& options) {
   o.sync_bn = options.distributed.sync_bn;
   o.check_finite = options.debug.check_finite;
   o.fuse = options.debug.fuse;
-  o.libraries = options.debug.libraries;
+  o.use_libraries = options.debug.libraries;
   o.tf32 = options.gpu.tf32;
   o.guard_plan = o.verify_each = options.debug.verify_plan;
   return o;

@@ -23,7 +23,7 @@ void StepsInFlight::refresh_bindings() {
   written_position_ = {};
   random_state_ = steps_.address_of(kRandomState);
   partial_loss_weight_ = steps_.address_of(kPartialLossWeight);
-  part_first_ = steps_.address_of(kPartFirst);
+  first_sample_index_ = steps_.address_of(kFirstSampleIndex);
 }
 
 /// Returns the feed slot that already holds this batch; nullopt if there is none.
@@ -80,7 +80,8 @@ void StepsInFlight::write_batch_position(const MicroBatch& micro_batch, const Ba
     if (random_state_ != nullptr) {
       steps_.memory().write(random_state_ + kFirstSample * sizeof first, &first, sizeof first);
     }
-    if (part_first_ != nullptr) steps_.memory().write(part_first_, &first, sizeof first);
+    if (first_sample_index_ != nullptr)
+      steps_.memory().write(first_sample_index_, &first, sizeof first);
     written_position_.first = first;
   }
   const double weight =

@@ -118,7 +118,7 @@ class StepsInFlight {
   /// Address of the variable `rng`; null if the program draws no random numbers.
   std::byte* random_state_ = nullptr;
   /// Address of the variable `part.first`; null if the program has no such variable.
-  std::byte* part_first_ = nullptr;
+  std::byte* first_sample_index_ = nullptr;
   /// Address of the variable `part.weight`; null if the program has no such variable.
   std::byte* partial_loss_weight_ = nullptr;
 };

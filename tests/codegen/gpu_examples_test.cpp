@@ -26,7 +26,7 @@ namespace {
 /// The program after all passes, with generated kernels only.
 std::unique_ptr<ir::Program> prepared(const std::string& example, const Options& wanted) {
   Options options = wanted;
-  options.libraries = false;
+  options.use_libraries = false;
   auto program = load_program(FLUID_BINARY_DIR "/examples/" + example + ".fluid");
   run_passes(*program, pipeline(options), options, PlainTarget());
   return program;

@@ -28,12 +28,12 @@ struct Step {
 
 TEST(KernelCache, SchedulesABodyOnceForAllBatches) {
   const CpuTarget target(describe_host(2));
-  const Step full(target, {.batch = 32, .libraries = false});
+  const Step full(target, {.batch = 32, .use_libraries = false});
   const int once = target.kernels().size();
   EXPECT_GT(once, 0);
-  const Step rest(target, {.batch = 31, .libraries = false});
+  const Step rest(target, {.batch = 31, .use_libraries = false});
   EXPECT_EQ(target.kernels().size(), once);
-  const Step wide(target, {.batch = 32, .dtype = DType::f64, .libraries = false});
+  const Step wide(target, {.batch = 32, .dtype = DType::f64, .use_libraries = false});
   EXPECT_GT(target.kernels().size(), once) << "other types are other kernels";
 }
 
@@ -59,7 +59,7 @@ TEST(KernelCache, TellsBodiesByWhatTheyCompute) {
 TEST(CpuExecutable, RejectsAPlanWithTooLittleWorkspace) {
   for (const bool libraries : {true, false}) {
     const auto device = cpu_device({.threads = 2});
-    Step step(device->target(), {.batch = 32, .libraries = libraries});
+    Step step(device->target(), {.batch = 32, .use_libraries = libraries});
     EXPECT_NO_THROW(step.build(*device));
     bool shrunk = false;
     for (auto& [op, range] : step.plan.workspaces) {

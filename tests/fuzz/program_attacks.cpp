@@ -38,7 +38,7 @@ std::unique_ptr<ir::Program> saved_net(Random& random) {
   auto program = whole_net(random);
   if (below(random, 4) != 0) return program;
   const bool libraries = below(random, 2) == 0;
-  const Options options{.mode = Mode::train, .batch = kBatchSize, .libraries = libraries};
+  const Options options{.mode = Mode::train, .batch = kBatchSize, .use_libraries = libraries};
   std::vector<Pass> passes = pipeline(options);
   passes.resize(below(random, passes.size() + 1));
   try {
@@ -99,7 +99,7 @@ void run_step(std::unique_ptr<ir::Program> recorded, Random& random) {
                           .memory_limit = kMemoryLimit,
                           .debug = {.verify_plan = true, .libraries = libraries}};
   if (work > kMostWork) {
-    Options plan{.mode = Mode::eval, .batch = kBatchSize, .libraries = libraries};
+    Options plan{.mode = Mode::eval, .batch = kBatchSize, .use_libraries = libraries};
     run_passes(*program.ir().clone(), pipeline(plan), plan, CpuTarget(describe_host(1)));
     return;
   }

@@ -88,7 +88,7 @@ class PackingTarget : public LibraryTarget {
 /// As LibraryTarget, with memory so fast that kernels may run twice.
 class RepeatingTarget : public LibraryTarget {
  public:
-  bool repeats_kernels() const override { return true; }
+  bool runs_repeat_kernels() const override { return true; }
 };
 
 }  // namespace fluid
