@@ -16,7 +16,7 @@ namespace {
 
 // Maximum thread group size. The registers of an SM suffice for several groups of this size.
 constexpr int64_t kMaxThreadGroup = 256;
-// Maximum thread group size if the kernel has only one block.
+// Maximum number of threads that cooperate on a result if the kernel has only one block.
 constexpr int64_t kMaxSingleThreadGroup = 512;
 constexpr int64_t kMaxLanes = 8;
 constexpr int64_t kLargeBatch = int64_t{1} << 20;

@@ -31,8 +31,8 @@ constexpr double kMaxUnrolledBorder = 64;
 
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Divides `extent` elements evenly into the fewest pieces of at most `most` elements. Returns the
-/// size of a piece.
+/// Divides `extent` elements evenly into the fewest tiles of at most `most` elements. Returns the
+/// size of a tile.
 int64_t balanced(int64_t extent, int64_t most) {
   most = std::max<int64_t>(most, 1);
   return ceil_of(extent, ceil_of(extent, most));

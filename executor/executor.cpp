@@ -463,8 +463,9 @@ class Executor::Impl {
     return equal;
   }
 
-  /// Returns the lengths of the steps to prepare: `given`, or {1} for a program without kLength.
-  /// Throws UserError for a length that is missing, not positive, or given without kLength.
+  /// Returns the sequence lengths (values of kLength) to prepare steps for: `given`, or {1} if no
+  /// shape of the program contains kLength. Throws UserError if a length is missing, not positive
+  /// or superfluous.
   std::vector<int64_t> checked_lengths(const std::vector<int64_t>& given) const {
     if (given.empty()) return {batch_length_.checked(0)};
     std::vector<int64_t> lengths;

@@ -78,9 +78,9 @@ ReductionRead reduction_of(const Expr& let);
 bool is_groupable(const ir::Op& op);
 
 /// Returns the operands that a Map, Reduce or Loops op reads at data-dependent indices. An
-/// out-of-range index sets the error word. The result maps the index of an operand to its dimension
-/// with the data-dependent index, or to its rank if several dimensions have one. Returns an empty
-/// map for other ops.
+/// out-of-range index sets the error word. Each map entry is {operand number, dimension with the
+/// data-dependent index}. If an operand has several such dimensions, the second value is its rank.
+/// The map is empty for other ops.
 std::map<int64_t, size_t> checked_operands(const ir::Op& op);
 
 /// Cache of lowered ops, with multiply-adds contracted to fmas. Ops of one kind (see OpKinds) share

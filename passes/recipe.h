@@ -60,7 +60,8 @@ class Recipe {
   explicit Recipe(ir::Op& directive) : directive_(directive) {}
 
   ir::Op& directive() const { return directive_; }
-  /// Name of the variable for state `state`, such as "update", of the recipe; see recipe_state().
+  /// Name of the variable that holds the recipe's state `state`, such as "update"; see
+  /// recipe_state().
   std::string state_name(std::string_view state) const;
   const std::vector<std::string>& parameters() const;
   /// The seed of backward: the gradient of the loss with respect to itself (1, or the loss scale).

@@ -33,7 +33,7 @@ class OverfitTest {
 
  private:
   bool loss_is_small(const NamedScalars& values) const;
-  /// Name of a metric that has reached its best value, such as "accuracy"; empty: none.
+  /// Name of a metric that has its best possible value, such as an accuracy of 1; empty: none.
   std::string perfect_metric(const NamedScalars& values) const;
 
   const Program& program_;

@@ -342,8 +342,8 @@ void StepCache::grow_memory(const RegionSizes& regions) {
 }
 
 /// Runs `change`, which rebinds steps or replaces their memory. If `change` fails, runs `undo`,
-/// rebinds all cached steps to the memory and rethrows. If rebinding fails too, no step can run any
-/// more.
+/// rebinds all cached steps to the restored memory and rethrows. If rebinding fails too, no step
+/// can run any more.
 void StepCache::run_or_rebind(const Change& change, const Change& undo) {
   try {
     change();

@@ -19,7 +19,7 @@ constexpr const char *kLoss = "report.loss", *kLabel = "report.label",
 
 bool has_rows(Value v) { return !v.shape().empty() && v.shape()[0] == kBatch; }
 
-/// The loss of the only recipe, or output `loss`; null if there is neither.
+/// The loss of the recipe if there is exactly one, else output `loss`; null if there is none.
 Value loss_of(const ir::Graph& graph) {
   const std::vector<ir::Op*> recipes = recipes_of(graph);
   if (recipes.size() == 1) return unpenalized_loss(*recipes.front());

@@ -35,8 +35,8 @@ struct Node {
   std::map<std::string, Tensor> tensors;  ///< attributes that are tensors
   Operands inputs;
   std::vector<std::string> outputs;  ///< names; "" if the node omits the output
-  /// Finds a tensor of the model by its name. May be null. Used for attributes that hold the name
-  /// of a tensor, such as `y` of operator Gradient.
+  /// Callback that finds a tensor of the model by its name; may be null. Used for attributes that
+  /// hold the name of a tensor, such as `y` of operator Gradient.
   std::function<Operand(const std::string&)> find = {};
 };
 

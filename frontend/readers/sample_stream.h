@@ -62,8 +62,8 @@ class SampleStream : public SampleData {
 
 using SampleStreamPtr = std::shared_ptr<SampleStream>;
 
-/// Returns the first `n` samples of each pass, or all if there are fewer. Closes the pass of
-/// `stream` after sample `n`.
+/// Returns a stream whose passes end after `n` samples of `stream`, or earlier if a pass of
+/// `stream` is shorter.
 SampleStreamPtr first_samples(SampleStreamPtr stream, int64_t n);
 /// Returns `stream` shuffled through a buffer of `buffer` samples, like tf.data's shuffle(). Each
 /// sample is drawn from the buffer; the next sample of `stream` replaces it. The order is a

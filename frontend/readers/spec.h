@@ -28,7 +28,7 @@ struct DataSource {
 
   StreamPass first_pass = {};  ///< OpenOptions::first_pass
 
-  const SampleData& data() const;  ///< the source, or the stream
+  const SampleData& data() const;  ///< `source` if it is set, else `stream`
   /// Applies `transform` to the source, or to each sample of the stream (see transform_samples()).
   void transform(const SourceTransform& transform);
   /// Returns a reader of the source, or of the stream.
