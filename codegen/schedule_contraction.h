@@ -74,7 +74,7 @@ class Contraction {
   bool lanes_reduced_ = false;  ///< whether the vector variable is a reduction variable
   std::vector<Tile> tiles_;
   Vars memory_vars_;   ///< result variables that index accumulators in memory
-  int64_t strip_ = 0;  ///< number of iterations of the first reduction variable per strip
+  int64_t strip_ = 0;  ///< iterations of the outermost reduction loop per strip
   VectorLoop chunk_;
   std::map<int64_t, int64_t> sizes_;  ///< unrolled variable of a tile -> extent
 };

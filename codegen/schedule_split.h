@@ -24,7 +24,8 @@ class SplitContraction {
   void emit();
 
  private:
-  /// Consecutive values of a result variable, whose accumulators are in registers.
+  /// A tile of consecutive indices along one dimension of the result. Its accumulators are in
+  /// registers.
   struct Segment {
     Expr base;    ///< first value of the segment
     int64_t var;  ///< variable of the unrolled loop: the offset from `base`

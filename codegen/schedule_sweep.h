@@ -42,7 +42,8 @@ class Sweep {
     Vars inner;  ///< all other variables except row variables
     /// Number of leading `inner` variables that index accumulators in memory.
     size_t result_dims = 0;
-    bool array = false;  ///< whether result variables index an array of accumulators
+    /// Whether the accumulators form an array, indexed by loop variables of the result.
+    bool array = false;
     std::vector<FlatRoot*> roots;
     int64_t vector = -1;  ///< vectorized variable in `outer` or `inner`; -1: none
   };

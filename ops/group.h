@@ -4,7 +4,7 @@
 // one kernel can compute a group. The schedules generate loops from the analysis. The memory
 // planner finds buffers that may alias.
 //
-// Map ops that are not outputs are inlined into their readers. The remaining ops are the *roots*:
+// Map ops that are not outputs are inlined into their users. The remaining ops are the *roots*:
 // the outputs and the reductions. A root may read a reduction only at indices that are plain loop
 // variables. The analysis unifies these variables with the variables of the reduction. Roots that
 // share variables form a *part*. Parts are independent; different blocks of the kernel run them.

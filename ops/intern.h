@@ -21,7 +21,7 @@ class Interner {
   Expr intern_node(const Expr& e);
 
   std::map<Key, Expr> nodes_;
-  /// Node -> {expression that owns the node, interned expression}.
+  /// Maps a node to {an expression that keeps the node alive, the equal interned expression}.
   std::unordered_map<const ExprNode*, std::pair<Expr, Expr>> seen_;
 };
 

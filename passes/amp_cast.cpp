@@ -155,7 +155,7 @@ class Caster {
   }
 
   /// Casts `v` to `to`. For a reshaped parameter, casts the parameter and reshapes the result of
-  /// the cast, so that other readers of the parameter share the cast.
+  /// the cast, so that other users of the parameter share the cast.
   Value new_cast(Value v, DType to) {
     const bool reshapes = std::holds_alternative<Alias>(*def_of(*v.op()).lower);
     if (reshapes && any_dtype_ops_.contains(v.op())) {
@@ -168,7 +168,7 @@ class Caster {
   const AmpOptions& options_;
   DType half_;
   std::map<Value, DType> recorded_;  ///< value -> its dtype before this pass
-  /// Ops that do not affect the precision chosen for their readers: parameters, constants, and ops
+  /// Ops that do not affect the precision chosen for their users: parameters, constants, and ops
   /// that read only parameters and constants.
   std::set<const ir::Op*> any_dtype_ops_;
   std::map<std::pair<Value, DType>, Value> casts_;

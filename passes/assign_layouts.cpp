@@ -146,8 +146,8 @@ class Assigner {
   }
 
   /// Values that need a copy to another layout if only the ops `nhwc_ops` are channels-last: the
-  /// producer of such a value is channels-last and a reader is not, or the reverse. Graph outputs
-  /// of channels-last ops need a copy, too. Ordered by the first reader that needs the copy; graph
+  /// producer of such a value is channels-last and a user is not, or the reverse. Graph outputs
+  /// of channels-last ops need a copy, too. Ordered by the first user that needs the copy; graph
   /// outputs are last.
   Values boundary_values(const std::set<const ir::Op*>& nhwc_ops) const {
     Values values;

@@ -23,7 +23,7 @@ class Backward {
   /// of ones.
   Value seed_with_ones(Value y);
 
-  /// Makes run() collect the gradients that the readers of `x` contribute, without summing them.
+  /// Makes run() collect the gradients that the users of `x` contribute, without summing them.
   /// contributions(x) returns these gradients, and gradient(x) is null.
   void collect_contributions(Value x) { contributions_[x]; }
 

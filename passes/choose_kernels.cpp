@@ -20,13 +20,13 @@ bool is_elementwise(const ir::Op& op) {
          std::holds_alternative<Pure>(*def_of(op).effects);
 }
 
-/// The only reader of the only result of `op`, if the reader can be the next epilogue op. Such a
-/// reader is elementwise, and its result has the same type and role as that of `op`. Null if there
-/// is no such reader, or if the result of `op` is a graph output.
+/// The only user of the only result of `op`, if the user can be the next epilogue op. Such a
+/// user is elementwise, and its result has the same type and role as that of `op`. Null if there
+/// is no such user, or if the result of `op` is a graph output.
 ir::Op* single_user(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
-  ir::Op* reader = only_reader(op, uses, outputs);
-  const bool follows = reader != nullptr && is_elementwise(*reader) && reader->role == op.role;
-  return follows ? reader : nullptr;
+  ir::Op* user = only_user(op, uses, outputs);
+  const bool follows = user != nullptr && is_elementwise(*user) && user->role == op.role;
+  return follows ? user : nullptr;
 }
 
 /// A reduction with more than this number of products per result element is a contraction. Other
@@ -71,7 +71,7 @@ class Chooser {
   /// The library kernel for a chain of `head` and epilogue ops, or nullopt if generated code is
   /// faster. Chooses the longest chain for which a library kernel is faster than generated code for
   /// `head` alone. Generated code is assumed to run the epilogue at no cost, because it fuses
-  /// epilogue ops with `head` or with their readers.
+  /// epilogue ops with `head` or with their users.
   std::optional<ChosenKernel> choose(ir::Op* head) {
     const double generated = generated_seconds(*head);
     std::optional<ChosenKernel> best;
@@ -98,7 +98,7 @@ class Chooser {
   }
 
   /// Predicted time, in seconds, of the memory traffic that generated code would save by fusing the
-  /// chain with its producers and readers. A library kernel prevents such fusion.
+  /// chain with its producers and users. A library kernel prevents such fusion.
   double prevented_seconds(const std::vector<ir::Op*>& chain) const {
     double seconds = 0;
     if (!is_contraction(*chain.front())) {
@@ -107,9 +107,9 @@ class Chooser {
       }
     }
     const Value result = chain.back()->result();
-    const auto readers = uses_.find(result);
+    const auto users = uses_.find(result);
     const bool fused =
-        readers != uses_.end() && std::ranges::any_of(readers->second, [&](const ir::Op* r) {
+        users != uses_.end() && std::ranges::any_of(users->second, [&](const ir::Op* r) {
           return fuses(*r) && r->results[0].type.shape == result.shape();
         });
     return fused ? seconds + copy_seconds(result) : seconds;

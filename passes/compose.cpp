@@ -56,9 +56,9 @@ Values results_read_outside(const ir::Graph& graph, const Uses& uses,
                             const std::vector<ir::Op*>& chain) {
   const auto is_read = [&](const Value& v) {
     if (std::ranges::find(graph.outputs, v, &ir::Output::value) != graph.outputs.end()) return true;
-    const auto readers = uses.find(v);
-    return readers != uses.end() && std::ranges::any_of(readers->second, [&](ir::Op* reader) {
-             return std::ranges::find(chain, reader) == chain.end();
+    const auto users = uses.find(v);
+    return users != uses.end() && std::ranges::any_of(users->second, [&](ir::Op* user) {
+             return std::ranges::find(chain, user) == chain.end();
            });
   };
   Values results;

@@ -10,7 +10,7 @@ namespace fluid {
 /// Appends a `fused` op to the main graph and returns it. The body of the fused op is a new graph
 /// with copies of `ops`, which must be in graph order. The operands are the values that `ops` read
 /// from other ops, in order of first use; the results correspond to `results`. Does not change
-/// `ops` or their readers. If the fused op computes the gradient or update of a parameter, `param`
+/// `ops` or their users. If the fused op computes the gradient or update of a parameter, `param`
 /// is its name; else "".
 ir::Op* append_fused(ir::Program& program, const std::vector<const ir::Op*>& ops,
                      const Values& results, const std::string& param);

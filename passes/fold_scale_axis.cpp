@@ -136,7 +136,7 @@ class Folder {
       ScaleChain chain{&contraction, axis, {}};
       bool scales = false;  // whether an op multiplies by a factor per channel
       const ir::Op* before = &contraction;
-      while (const ir::Op* op = only_reader(*before, uses_, outputs_)) {
+      while (const ir::Op* op = only_user(*before, uses_, outputs_)) {
         const auto link = scale_or_shift(*op, *before);
         if (!link) break;
         const auto dims =

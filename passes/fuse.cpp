@@ -7,28 +7,28 @@
 namespace fluid {
 namespace {
 
-/// Clones constant ops, so that each reader can be fused with its own clone.
+/// Clones constant ops, so that each user can be fused with its own clone.
 void clone_constants(ir::Graph& graph) {
   std::set<Value> taken;
   const size_t recorded = graph.ops.size();
-  // Position of each clone's reader. A clone is moved to just before its reader.
-  std::vector<size_t> readers;
+  // Position of each clone's user. A clone is moved to just before its user.
+  std::vector<size_t> users;
   for (size_t i = 0; i < recorded; ++i) {
-    ir::Op* reader = graph.ops[i].get();
-    for (Value& v : reader->operands) {
+    ir::Op* user = graph.ops[i].get();
+    for (Value& v : user->operands) {
       const ir::Op& op = *v.op();
       const bool constant = op.operands.empty() && is_groupable(op) && op.results.size() == 1;
       if (!constant || taken.insert(v).second) continue;
       ir::ScopedRecording as(graph,
-                             {.role = reader->role, .loc = op.loc, .scope = op.scope, .param = ""});
+                             {.role = user->role, .loc = op.loc, .scope = op.scope, .param = ""});
       v = graph.append(op.name, {}, op.attrs, {v.type()})->result();
-      readers.push_back(i);
+      users.push_back(i);
     }
   }
   std::vector<std::unique_ptr<ir::Op>> ops;
   size_t clone = 0;
   for (size_t i = 0; i < recorded; ++i) {
-    for (; clone < readers.size() && readers[clone] == i; ++clone) {
+    for (; clone < users.size() && users[clone] == i; ++clone) {
       ops.push_back(std::move(graph.ops[recorded + clone]));
     }
     ops.push_back(std::move(graph.ops[i]));

@@ -26,7 +26,7 @@ constexpr int64_t kMinContractionTerms = 8;
 constexpr double kSmallBytes = 1 << 20;
 constexpr size_t kMaxOps = 256;  // maximum number of ops of a horizontally fused kernel
 // Maximum number of ops of a kernel whose ops share loops. Such a kernel inlines an op into each of
-// its readers, which repeats the code of the op.
+// its users, which repeats the code of the op.
 constexpr size_t kMaxOpsInLoops = 64;
 // Maximum number of results of a horizontally fused kernel. A higher limit would only increase
 // compile time.

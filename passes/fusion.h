@@ -51,12 +51,12 @@ class Fusion {
   bool is_within_limits(const FusionGroup& a, const FusionGroup& b, bool horizontal) const;
   bool try_merge(FusionGroup* a, FusionGroup* b, bool horizontal = false);
   void place_landmarks();
-  std::vector<FusionGroup*> readers(const FusionGroup& group) const;
+  std::vector<FusionGroup*> users(const FusionGroup& group) const;
   std::vector<FusionGroup*> producers(const FusionGroup& group) const;
   bool makes_cycle(const FusionGroup* a, const FusionGroup* b) const;
   bool has_indirect_path(const FusionGroup* first, const FusionGroup* last) const;
   void update_after_merge(FusionGroup* merged, const FusionGroup& other) const;
-  void raise_reader_levels(FusionGroup* group) const;
+  void raise_user_levels(FusionGroup* group) const;
   bool mixes_contractions(const FusionGroup& a, const FusionGroup& b) const;
   struct KernelEstimate {
     bool valid = false;  ///< whether one kernel can be generated for the group

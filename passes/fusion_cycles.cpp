@@ -12,7 +12,7 @@ namespace fluid {
 namespace {
 
 constexpr size_t kLandmarks = 64;
-// Gap between initial levels, so that raising a level rarely raises the levels of readers.
+// Gap between initial levels, so that raising a level rarely raises the levels of users.
 constexpr int64_t kGap = 1 << 20;
 
 }  // namespace
@@ -67,22 +67,22 @@ std::vector<FusionGroup*> Fusion::producers(const FusionGroup& group) const {
   return producers;
 }
 
-std::vector<FusionGroup*> Fusion::readers(const FusionGroup& group) const {
-  std::vector<FusionGroup*> readers;
+std::vector<FusionGroup*> Fusion::users(const FusionGroup& group) const {
+  std::vector<FusionGroup*> users;
   for (const ir::Op* op : group.ops) {
     for (size_t i = 0; i < op->results.size(); ++i) {
       const auto uses = uses_.find(Value(const_cast<ir::Op*>(op), static_cast<int>(i)));
       if (uses == uses_.end()) continue;
-      for (const ir::Op* user : uses->second) {
-        FusionGroup* reader = group_of(user);
-        if (reader != &group) readers.push_back(reader);
+      for (const ir::Op* use : uses->second) {
+        FusionGroup* user = group_of(use);
+        if (user != &group) users.push_back(user);
       }
     }
     const auto waiting = order_successors_.find(op);
     if (waiting == order_successors_.end()) continue;
-    for (const ir::Op* next : waiting->second) readers.push_back(group_of(next));
+    for (const ir::Op* next : waiting->second) users.push_back(group_of(next));
   }
-  return readers;
+  return users;
 }
 
 bool Fusion::makes_cycle(const FusionGroup* a, const FusionGroup* b) const {
@@ -110,17 +110,17 @@ bool Fusion::has_indirect_path(const FusionGroup* first, const FusionGroup* last
       return seen->second != end;
     });
   };
-  if (meets(readers(*first), false) || meets(producers(*last), true)) return true;
+  if (meets(users(*first), false) || meets(producers(*last), true)) return true;
   for (bool end = false; !fronts[0].empty() && !fronts[1].empty(); end = !end) {
     const FusionGroup* group = fronts[end].back();
     fronts[end].pop_back();
-    if (meets(end ? producers(*group) : readers(*group), end)) return true;
+    if (meets(end ? producers(*group) : users(*group), end)) return true;
   }
   return false;
 }
 
 /// Updates the level and the landmark bits of `merged`, which now contains the ops of `other`. The
-/// new level is the lowest that the producers allow, so that few readers need a higher level.
+/// new level is the lowest that the producers allow, so that few users need a higher level.
 void Fusion::update_after_merge(FusionGroup* merged, const FusionGroup& other) const {
   merged->reached_by |= other.reached_by;
   merged->reaches |= other.reaches;
@@ -128,12 +128,12 @@ void Fusion::update_after_merge(FusionGroup* merged, const FusionGroup& other) c
   for (const FusionGroup* producer : producers(*merged)) {
     merged->level = std::max(merged->level, producer->level + 1);
   }
-  raise_reader_levels(merged);
+  raise_user_levels(merged);
 }
 
 /// Raises the levels of the groups that depend on `group`, so that each group is above all of its
 /// producers. Visits each group at most once, in ascending order of the old levels.
-void Fusion::raise_reader_levels(FusionGroup* group) const {
+void Fusion::raise_user_levels(FusionGroup* group) const {
   using Entry = std::pair<int64_t, FusionGroup*>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> lifted;
   std::unordered_set<const FusionGroup*> known = {group};
@@ -141,10 +141,10 @@ void Fusion::raise_reader_levels(FusionGroup* group) const {
   while (!lifted.empty()) {
     const FusionGroup* producer = lifted.top().second;
     lifted.pop();
-    for (FusionGroup* reader : readers(*producer)) {
-      if (reader->level > producer->level) continue;
-      if (known.insert(reader).second) lifted.emplace(reader->level, reader);
-      reader->level = producer->level + 1;
+    for (FusionGroup* user : users(*producer)) {
+      if (user->level > producer->level) continue;
+      if (known.insert(user).second) lifted.emplace(user->level, user);
+      user->level = producer->level + 1;
     }
   }
 }

@@ -107,9 +107,9 @@ int64_t peak_bytes(const LiveRanges& lives, int64_t batch) {
 
 bool is_never_overwritten(Value v, const Uses& uses) {
   if (is_collective(*root_of(v).op())) return false;
-  const auto readers = uses.find(root_of(v));
-  return readers == uses.end() ||
-         std::ranges::none_of(readers->second, [](const ir::Op* op) { return is_collective(*op); });
+  const auto users = uses.find(root_of(v));
+  return users == uses.end() ||
+         std::ranges::none_of(users->second, [](const ir::Op* op) { return is_collective(*op); });
 }
 
 bool is_generated(const FusionGroup& group) {

@@ -33,7 +33,7 @@ LiveRanges live_ranges_of(const ir::Graph& graph, const std::vector<FusionGroup>
 /// Peak memory use in bytes: the maximum total size of values that are live at once.
 int64_t peak_bytes(const LiveRanges& lives, int64_t batch);
 
-/// Whether no op overwrites `v` in place, so that new readers of `v` can be added. False for
+/// Whether no op overwrites `v` in place, so that new users of `v` can be added. False for
 /// operands and results of collectives, because collectives run in place.
 bool is_never_overwritten(Value v, const Uses& uses);
 

@@ -152,7 +152,7 @@ class Hoister {
   std::map<Value, Value> inside_;  ///< moved value -> argument
 };
 
-/// Removes the stacked results of `scan` that have no reader, and the corresponding outputs of the
+/// Removes the stacked results of `scan` that have no user, and the corresponding outputs of the
 /// body. Returns the new index of each output, or -1 for a removed output.
 std::vector<int> remove_unread_outputs(ir::Op& scan, const std::set<Value>& read) {
   const ScanParts parts = scan_parts(scan);

@@ -16,8 +16,8 @@ bool has_external_storage(Value v) {
   return source_kind(op) != SourceKind::none || is_collective(op);
 }
 
-/// Root values (see root_of()) that have several readers, or that are graph outputs. Alias ops do
-/// not count as readers.
+/// Root values (see root_of()) that have several users, or that are graph outputs. Alias ops do
+/// not count as users.
 std::set<Value> shared_roots(const ir::Graph& graph) {
   std::set<Value> read, shared;
   const auto add = [&](Value v) {
@@ -48,7 +48,7 @@ bool copy_operands(ir::Graph& graph,
 }
 
 /// Inserts copies of operands of collectives, because a collective overwrites its operands in
-/// place. Copies operands that have another reader, and operands with external storage (see
+/// place. Copies operands that have another user, and operands with external storage (see
 /// has_external_storage()).
 bool copy_shared_operands(ir::Graph& graph) {
   const std::set<Value> shared = shared_roots(graph);

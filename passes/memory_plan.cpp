@@ -35,7 +35,7 @@ Range parse_range(std::string_view text) {
 }
 
 /// Live ranges of root values (see root_of()): positions of the ops that first and last use each
-/// value. Uses of an alias count as uses of its root. A collective whose results have no reader may
+/// value. Uses of an alias count as uses of its root. A collective whose results have no user may
 /// run until the end of the step.
 class Lifetimes {
  public:

@@ -86,7 +86,7 @@ MemoryPlan memory_plan(const ir::Graph& final_graph, const Options& options);
 /// Throws InternalError unless the plan is valid. Derives live ranges from the program,
 /// independently of the plan_memory pass. Checks that ranges lie inside their regions, and that
 /// values with overlapping live ranges do not overlap in memory, except for in-place results.
-/// Checks that no variable is overwritten before its last reader has run, or while an op may still
+/// Checks that no variable is overwritten before its last user has run, or while an op may still
 /// reject the step's data.
 void verify_plan(const MemoryPlan& plan, const ir::Program& final_program, const Options& options);
 

@@ -21,7 +21,7 @@ class Planner {
         results_before_error_sync_(results_before_error_sync(graph)) {
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       position_[graph.ops[i].get()] = static_cast<int>(i);
-      for (Value v : graph.ops[i]->operands) readers_[root_of(v)].push_back(graph.ops[i].get());
+      for (Value v : graph.ops[i]->operands) users_[root_of(v)].push_back(graph.ops[i].get());
     }
     for (const auto& op : graph.ops) {
       if (is_collective(*op)) add_bucket(*op);
@@ -44,17 +44,17 @@ class Planner {
     return align_up(bytes) + (options_.guard_plan ? kAlign : 0);
   }
   int last_read_of(Value root) const {
-    auto it = readers_.find(root);
+    auto it = users_.find(root);
     int last = position_.at(root.op());
-    if (it == readers_.end()) return last;
-    for (const ir::Op* reader : it->second) last = std::max(last, position_.at(reader));
+    if (it == users_.end()) return last;
+    for (const ir::Op* user : it->second) last = std::max(last, position_.at(user));
     return last;
   }
 
   /// Position of the last op that uses `result`, a result of a collective. A collective whose
-  /// result has no reader may run until the end of the step.
+  /// result has no user may run until the end of the step.
   int end_of_collective(Value result) const {
-    return readers_.contains(result) ? last_read_of(result) : static_cast<int>(graph_.ops.size());
+    return users_.contains(result) ? last_read_of(result) : static_cast<int>(graph_.ops.size());
   }
 
   Range append_range(Region region, int64_t bytes) {
@@ -156,19 +156,19 @@ class Planner {
     return !op.attrs.has("kernel") || target_.libraries_may_write_variables();
   }
 
-  /// Whether `root` may be written directly to the memory of variable `symbol`. All readers of the
+  /// Whether `root` may be written directly to the memory of variable `symbol`. All users of the
   /// old value must run before the op that computes `root`. The op itself may read the old value if
   /// it can run in place.
   bool may_overwrite(Value root, const std::string& symbol) const {
     auto variable = variables_.find(symbol);
     if (variable == variables_.end()) return true;
     if (bytes_of(root) != bytes_of(variable->second)) return false;
-    auto it = readers_.find(variable->second);
-    if (it == readers_.end()) return true;
+    auto it = users_.find(variable->second);
+    if (it == users_.end()) return true;
     const int definition = position_.at(root.op());
-    return std::ranges::all_of(it->second, [&](const ir::Op* reader) {
-      return position_.at(reader) < definition ||
-             (reader == root.op() && may_share(*reader, root.index(), variable->second));
+    return std::ranges::all_of(it->second, [&](const ir::Op* user) {
+      return position_.at(user) < definition ||
+             (user == root.op() && may_share(*user, root.index(), variable->second));
     });
   }
 
@@ -281,7 +281,7 @@ class Planner {
   }
 
   /// Index of the buffer that result `result` of `op` may overwrite in place: the buffer of an
-  /// operand whose last reader is `op`. nullopt if there is no such operand.
+  /// operand whose last user is `op`. nullopt if there is no such operand.
   std::optional<size_t> operand_buffer(const ir::Op& op, int result, int64_t bytes, int at) const {
     for (const InPlace& pair : pairs_.pairs_of(op)) {
       if (pair.out != result) continue;
@@ -330,7 +330,7 @@ class Planner {
   const Target& target_;
   MemoryPlan plan_;
   std::map<const ir::Op*, int> position_;
-  std::map<Value, std::vector<const ir::Op*>> readers_;
+  std::map<Value, std::vector<const ir::Op*>> users_;
   /// Results that must not alias a variable, see results_before_error_sync().
   std::set<Value> results_before_error_sync_;
   std::map<std::string, Value> variables_;

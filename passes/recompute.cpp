@@ -134,14 +134,14 @@ class Recompute {
                                  [](const Value& v) { return !v.op()->operands.empty(); }) == 1;
   }
 
-  /// Whether a copy of `reader` in another kernel may load `v` from memory. False if `v` may be
+  /// Whether a copy of `user` in another kernel may load `v` from memory. False if `v` may be
   /// overwritten before the copy runs: a collective overwrites its operands in place, and the
   /// update overwrites variables. False if `v` is a half-precision result of `inside`, the ops of
-  /// the original kernel, unless `reader` compares `v` with a constant.
-  bool may_be_source(Value v, const ir::Op& reader, const std::set<const ir::Op*>& inside) const {
+  /// the original kernel, unless `user` compares `v` with a constant.
+  bool may_be_source(Value v, const ir::Op& user, const std::set<const ir::Op*>& inside) const {
     if (is_variable(*root_of(v).op())) return false;
     if (inside.contains(v.op()))
-      return !is_half_precision(v.dtype()) || compares_with_constant(reader);
+      return !is_half_precision(v.dtype()) || compares_with_constant(user);
     return is_never_overwritten(v, uses_);
   }
 
@@ -172,10 +172,10 @@ class Recompute {
   // ---- Cost of recomputing
 
   /// Indices of the kernels other than `from` that read `v`. Empty if `v` must stay stored: if `v`
-  /// is a graph output, or if a reader cannot recompute each element of `v` exactly once. Examples
-  /// of such readers are contractions, Loops ops and ops outside of generated kernels.
-  std::set<int> readers(Value v, int from) const {
-    std::set<int> readers;
+  /// is a graph output, or if a user cannot recompute each element of `v` exactly once. Examples
+  /// of such users are contractions, Loops ops and ops outside of generated kernels.
+  std::set<int> users(Value v, int from) const {
+    std::set<int> users;
     const auto uses = uses_.find(v);
     if (uses == uses_.end() || graph_outputs_.contains(v)) return {};
     for (const ir::Op* op : uses->second) {
@@ -187,9 +187,9 @@ class Recompute {
           iteration_count(*op) != v.shape().numel_at(batch_)) {
         return {};
       }
-      readers.insert(at);
+      users.insert(at);
     }
-    return readers;
+    return users;
   }
   bool has_contraction(const FusionGroup& kernel) const {
     return std::ranges::any_of(kernel.ops,
@@ -211,11 +211,11 @@ class Recompute {
 
   /// Change of the memory traffic of kernels, in bytes, if `v` is recomputed.
   int64_t traffic_change(Value v, const RecomputedChain& chain, int from,
-                         const std::set<int>& readers) const {
-    int64_t more = -bytes(v) * static_cast<int64_t>(1 + readers.size());
+                         const std::set<int>& users) const {
+    int64_t more = -bytes(v) * static_cast<int64_t>(1 + users.size());
     for (const Value& source : chain.sources) {
       if (is_new_output(source, from)) more += bytes(source);
-      for (const int reader : readers) more += reads(group(reader), source) ? 0 : bytes(source);
+      for (const int user : users) more += reads(group(user), source) ? 0 : bytes(source);
     }
     return more;
   }
@@ -247,16 +247,16 @@ class Recompute {
   }
 
   bool try_recompute(Value v, int from) {
-    const std::set<int> by = readers(v, from);
+    const std::set<int> by = users(v, from);
     if (by.empty()) return false;
     const std::optional<RecomputedChain> chain = chain_of(v, group(from));
     if (!chain || traffic_change(v, *chain, from, by) > 0) return false;
     std::optional<LiveRanges> after = lives_without(v, *chain, from, *by.rbegin());
     if (!after) return false;
     std::vector<RecomputedCopy> repeated;
-    for (const int reader : by) repeated.push_back(insert_copy(v, *chain, reader));
-    const bool fit = std::ranges::all_of(by, [&](int reader) {
-      return analyze_group(group(reader).ops, group(reader).outputs).has_value();
+    for (const int user : by) repeated.push_back(insert_copy(v, *chain, user));
+    const bool fit = std::ranges::all_of(by, [&](int user) {
+      return analyze_group(group(user).ops, group(user).outputs).has_value();
     });
     if (fit && remove_result(v, *chain, from)) {
       lives_ = std::move(*after);
@@ -287,15 +287,15 @@ class Recompute {
   }
 
   struct RecomputedCopy {
-    int reader = 0;
+    int user = 0;
     Value copy;
     std::set<const ir::Op*> ops;
   };
 
-  /// Inserts copies of the chain's ops into kernel `reader`, whose ops then read the copy of `v`
+  /// Inserts copies of the chain's ops into kernel `user`, whose ops then read the copy of `v`
   /// instead of `v`.
-  RecomputedCopy insert_copy(Value v, const RecomputedChain& chain, int reader) {
-    FusionGroup& into = group(reader);
+  RecomputedCopy insert_copy(Value v, const RecomputedChain& chain, int user) {
+    FusionGroup& into = group(user);
     std::map<Value, Value> copies;
     const std::vector<const ir::Op*> ops =
         append_copies(graph_, chain.ops, into.ops.front()->role, copies);
@@ -303,17 +303,17 @@ class Recompute {
       for (const Value& operand : copy->operands) {
         uses_[operand].push_back(const_cast<ir::Op*>(copy));
       }
-      position_[copy] = reader;
+      position_[copy] = user;
     }
     for (const ir::Op* op : into.ops) {
       std::ranges::replace(const_cast<ir::Op*>(op)->operands, v, copies.at(v));
     }
     into.ops.insert(into.ops.begin(), ops.begin(), ops.end());
-    return {reader, copies.at(v), {ops.begin(), ops.end()}};
+    return {user, copies.at(v), {ops.begin(), ops.end()}};
   }
 
   void undo_recompute(Value v, const RecomputedCopy& repeated) {
-    std::vector<const ir::Op*>& ops = group(repeated.reader).ops;
+    std::vector<const ir::Op*>& ops = group(repeated.user).ops;
     std::erase_if(ops, [&](const ir::Op* op) { return repeated.ops.contains(op); });
     for (const ir::Op* op : ops) {
       std::ranges::replace(const_cast<ir::Op*>(op)->operands, repeated.copy, v);

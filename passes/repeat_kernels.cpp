@@ -22,7 +22,7 @@ bool is_pure_map(const ir::Op* op) {
 }
 
 /// Rematerialization of whole kernels: runs an elementwise kernel a second time, before late
-/// readers of its result, if this lowers the peak memory. Example: backward reads the results of
+/// users of its result, if this lowers the peak memory. Example: backward reads the results of
 /// batch_norm and relu, which can be computed again from the result of the convolution. Another
 /// example is a half-precision cast of a parameter. Both runs use the same code, so the results are
 /// bitwise equal.
@@ -64,8 +64,8 @@ class RepeatKernels {
 
   /// Indices of the groups that read `v`. Empty if `v` is not in the transient region, or if an
   /// Alias op outside of generated kernels reads it.
-  std::set<int> readers(Value v) const {
-    std::set<int> readers;
+  std::set<int> users(Value v) const {
+    std::set<int> users;
     const auto uses = uses_.find(v);
     if (uses == uses_.end() || !lives_.contains(v)) return {};
     for (const ir::Op* op : uses->second) {
@@ -73,20 +73,20 @@ class RepeatKernels {
       const FusionGroup& by = group(at);
       const bool alias = std::holds_alternative<Alias>(*def_of(*op).lower);
       if (alias && !is_generated(by)) return {};
-      readers.insert(at);
+      users.insert(at);
     }
-    return readers;
+    return users;
   }
 
-  /// Index of the first late reader, the reader after the longest gap between consecutive readers.
-  static int first_late(const std::set<int>& readers) {
-    int late = *readers.begin(), longest = 0, before = late;
-    for (const int reader : readers) {
-      if (reader - before > longest) {
-        longest = reader - before;
-        late = reader;
+  /// Index of the first late user, the user after the longest gap between consecutive users.
+  static int first_late(const std::set<int>& users) {
+    int late = *users.begin(), longest = 0, before = late;
+    for (const int user : users) {
+      if (user - before > longest) {
+        longest = user - before;
+        late = user;
       }
-      before = reader;
+      before = user;
     }
     return late;
   }
@@ -135,7 +135,7 @@ class RepeatKernels {
 
   bool try_repeat(int from) {
     const Value v = group(from).outputs[0];
-    const std::set<int> by = readers(v);
+    const std::set<int> by = users(v);
     if (by.size() < 2) return false;
     const int late = first_late(by);
     const int last_early = *std::prev(by.find(late));

@@ -75,13 +75,13 @@ void replace_all_uses(ir::Graph& graph, const Uses& uses, Value from, Value to) 
 
 bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
 
-ir::Op* only_reader(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
+ir::Op* only_user(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
   const Value v(const_cast<ir::Op*>(&op), 0);
-  const auto readers = uses.find(v);
+  const auto users = uses.find(v);
   if (op.results.size() != 1 || outputs.contains(v)) return nullptr;
-  if (readers == uses.end() || readers->second.size() != 1) return nullptr;
-  ir::Op* reader = readers->second.front();
-  return reader->results.size() == 1 && reader->results[0].type == v.type() ? reader : nullptr;
+  if (users == uses.end() || users->second.size() != 1) return nullptr;
+  ir::Op* user = users->second.front();
+  return user->results.size() == 1 && user->results[0].type == v.type() ? user : nullptr;
 }
 
 std::set<const ir::Op*> ancestors(const Values& roots) {
@@ -113,7 +113,7 @@ bool erase_all_except(ir::Graph& graph, const std::set<const ir::Op*>& live) {
 
 namespace {
 
-/// Whether the op is live even without readers: a store, a directive or a collective. All processes
+/// Whether the op is live even without users: a store, a directive or a collective. All processes
 /// must call a collective, even a process that does not use the result.
 bool is_root(const ir::Op& op) {
   const Lower& lower = *def_of(op).lower;

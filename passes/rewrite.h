@@ -21,21 +21,21 @@ ir::Graph::Recording recording_of(const ir::Op& op);
 void copy_loc_and_amp_exclusion(const ir::Op& op, ir::Graph& graph, size_t first);
 
 /// Calls `replace` for every op in order. `replace` returns one replacement per result of the op,
-/// or no values to keep the op. The replacement of a result without readers may be null. Ops that
+/// or no values to keep the op. The replacement of a result without users may be null. Ops that
 /// `replace` records are inserted before the op and are not rewritten themselves. Returns whether
 /// any op was replaced.
 bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace);
 
-/// Replaces `from` by `to` in the operands of all readers listed in `uses` and in the graph's
+/// Replaces `from` by `to` in the operands of all users listed in `uses` and in the graph's
 /// outputs.
 void replace_all_uses(ir::Graph& graph, const Uses& uses, Value from, Value to);
 
 /// Whether the result of `op` shares the memory of its operand.
 bool is_alias(const ir::Op& op);
 
-/// The only reader of the only result of `op`, if the reader has a single result, of the same type.
-/// Null if there is no such reader, or if the result of `op` is in `outputs`, the graph's outputs.
-ir::Op* only_reader(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs);
+/// The only user of the only result of `op`, if the user has a single result, of the same type.
+/// Null if there is no such user, or if the result of `op` is in `outputs`, the graph's outputs.
+ir::Op* only_user(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs);
 
 /// The ops on which the values `roots` depend, including the ops that produce `roots`.
 std::set<const ir::Op*> ancestors(const Values& roots);

@@ -42,8 +42,7 @@ class ScanArguments {
   std::vector<Argument> carries_, sequences_, captures_;
 };
 
-/// Sets the operands of `scan` to the operands of `arguments`. Erases the ops of the body on which
-/// no output depends.
+/// Sets the operands of `scan` to the operands of `arguments`. Erases dead ops from the body.
 void set_operands(ir::Op& scan, ScanArguments& arguments);
 
 }  // namespace fluid

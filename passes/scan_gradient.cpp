@@ -35,17 +35,17 @@ bool is_recomputable(const ir::Op& op) {
 }
 
 /// Ops of the scan body that the backward steps do not recompute: arguments and ops that are not
-/// recomputable. Also the only reader of the result of such an op (not of an argument), if the
-/// types of both results are equal. The scan then stacks only the result of the reader, such as
+/// recomputable. Also the only user of the result of such an op (not of an argument), if the
+/// types of both results are equal. The scan then stacks only the result of the user, such as
 /// product + bias instead of the product.
 std::set<const ir::Op*> non_recomputed_ops(const ir::Graph& body) {
   const Uses uses = body.uses();
   std::set<const ir::Op*> found;
   for (const auto& op : body.ops) {
     const auto replaces = [&](Value v) {
-      const auto readers = uses.find(v);
+      const auto users = uses.find(v);
       return found.contains(v.op()) && source_kind(*v.op()) == SourceKind::none &&
-             readers->second.size() == 1 && op->results.size() == 1 &&
+             users->second.size() == 1 && op->results.size() == 1 &&
              op->results[0].type == v.type();
     };
     if (!is_recomputable(*op) || std::ranges::any_of(op->operands, replaces))

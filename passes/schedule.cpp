@@ -40,19 +40,19 @@ class Problem {
 
   /// A value that owns its memory (see root_of()).
   struct Root {
-    int64_t bytes = 0;         ///< size if the value is in the transient region, else 0
-    std::vector<int> readers;  ///< indices of the ops that read the value, without duplicates
+    int64_t bytes = 0;       ///< size if the value is in the transient region, else 0
+    std::vector<int> users;  ///< indices of the ops that read the value, without duplicates
   };
   const Root& root(int number) const { return roots_[static_cast<size_t>(number)]; }
   /// Indices into roots_ of the roots that op `i` reads (consumed) or computes (produced).
   const std::vector<int>& consumed(int i) const { return consumed_[static_cast<size_t>(i)]; }
   const std::vector<int>& produced(int i) const { return produced_[static_cast<size_t>(i)]; }
 
-  /// Number of readers that have not run yet, by root index.
-  using RemainingReaders = std::vector<int>;
-  RemainingReaders all_readers() const {
-    RemainingReaders remaining;
-    for (const Root& r : roots_) remaining.push_back(static_cast<int>(r.readers.size()));
+  /// Number of users that have not run yet, by root index.
+  using RemainingUsers = std::vector<int>;
+  RemainingUsers all_users() const {
+    RemainingUsers remaining;
+    for (const Root& r : roots_) remaining.push_back(static_cast<int>(r.users.size()));
     return remaining;
   }
   /// Bytes of the root values that op `i` computes.
@@ -61,8 +61,8 @@ class Problem {
     for (const int r : produced(i)) bytes += root(r).bytes;
     return bytes;
   }
-  /// Bytes of the root values whose last remaining reader is op `i`.
-  int64_t freed_bytes(int i, const RemainingReaders& remaining) const {
+  /// Bytes of the root values whose last remaining user is op `i`.
+  int64_t freed_bytes(int i, const RemainingUsers& remaining) const {
     int64_t bytes = 0;
     for (const int r : consumed(i)) {
       if (remaining[static_cast<size_t>(r)] == 1) bytes += root(r).bytes;
@@ -71,7 +71,7 @@ class Problem {
   }
 
   int64_t peak(const Order& order) const {
-    RemainingReaders remaining = all_readers();
+    RemainingUsers remaining = all_users();
     int64_t used = 0, peak = 0;
     for (int i : order) {
       used += allocated_bytes(i);
@@ -79,7 +79,7 @@ class Problem {
       used -= freed_bytes(i, remaining);
       for (const int r : consumed(i)) --remaining[static_cast<size_t>(r)];
       for (const int r : produced(i)) {
-        if (root(r).readers.empty()) used -= root(r).bytes;
+        if (root(r).users.empty()) used -= root(r).bytes;
       }
     }
     return peak;
@@ -101,7 +101,7 @@ class Problem {
       const auto at = static_cast<size_t>(i);
       std::set<int> reads;
       for (const Value v : op(i).operands) reads.insert(numbers.at(root_of(v)));
-      for (const int r : reads) roots_[static_cast<size_t>(r)].readers.push_back(i);
+      for (const int r : reads) roots_[static_cast<size_t>(r)].users.push_back(i);
       consumed_[at].assign(reads.begin(), reads.end());
       const bool source = source_kind(op(i)) != SourceKind::none;
       for (size_t r = 0; r < op(i).results.size(); ++r) {
@@ -121,7 +121,7 @@ class Problem {
     }
   }
 
-  /// Adds edges from the readers of each variable to the op that computes its new value. The new
+  /// Adds edges from the users of each variable to the op that computes its new value. The new
   /// value can then overwrite the old value in place.
   void order_updates() {
     const auto uses = graph_.uses();
@@ -133,10 +133,10 @@ class Problem {
     for (const auto& op : graph_.ops) {
       if (!is_store(*op) || !variables.contains(op->symbol)) continue;
       const ir::Op* writer = root_of(op->operands[0]).op();
-      auto readers = uses.find(variables.at(op->symbol));
-      if (readers == uses.end()) continue;
-      for (const ir::Op* reader : readers->second) {
-        const int from = position_.at(reader), to = position_.at(writer);
+      auto users = uses.find(variables.at(op->symbol));
+      if (users == uses.end()) continue;
+      for (const ir::Op* user : users->second) {
+        const int from = position_.at(user), to = position_.at(writer);
         if (from < to) add_edge(from, to);
       }
     }
@@ -207,12 +207,12 @@ class Problem {
 
 /// List scheduling: repeatedly appends the ready op with the lowest score. Among equal scores,
 /// appends the op that comes first in the graph. Stores come last. A score is recomputed only when
-/// the number of remaining readers of a root becomes 1. Therefore score(i, remaining) may use
-/// `remaining` only to test for exactly one remaining reader.
+/// the number of remaining users of a root becomes 1. Therefore score(i, remaining) may use
+/// `remaining` only to test for exactly one remaining user.
 template <class Score>
 Order list_schedule(const Problem& p, const Score& score) {
   using Rank = std::tuple<bool, int64_t, int>;
-  Problem::RemainingReaders remaining = p.all_readers();
+  Problem::RemainingUsers remaining = p.all_users();
   std::vector<Rank> ranks(static_cast<size_t>(p.size()), Rank{false, 0, -1});
   std::set<Rank> ready;
   auto add = [&](int i) {
@@ -232,8 +232,8 @@ Order list_schedule(const Problem& p, const Score& score) {
     order.push_back(best);
     for (const int root : p.consumed(best)) {
       if (--remaining[static_cast<size_t>(root)] != 1) continue;
-      for (int reader : p.root(root).readers) {
-        if (ready.erase(ranks[static_cast<size_t>(reader)]) > 0) add(reader);
+      for (int user : p.root(root).users) {
+        if (ready.erase(ranks[static_cast<size_t>(user)]) > 0) add(user);
       }
     }
     for (int next : p.successors(best)) {
@@ -243,7 +243,7 @@ Order list_schedule(const Problem& p, const Score& score) {
   return order;
 }
 
-/// An order in which ops run shortly before their first reader. It is the postorder of a
+/// An order in which ops run shortly before their first user. It is the postorder of a
 /// depth-first search along predecessors, starting from forward ops and ops without successors.
 Order as_late_as_possible(const Problem& p) {
   Order order;

@@ -94,7 +94,7 @@ class Checker {
   }
 
   /// Whether `late` overwrites `early` in place. The op that computes `late` must be the last
-  /// reader of `early`, and its in-place pairs must allow the overwrite.
+  /// user of `early`, and its in-place pairs must allow the overwrite.
   bool overwrites(const LiveValue& early, const LiveValue& late) const {
     if (!early.value || !late.value || early.last != late.first) return false;
     if (early.range.offset != late.range.offset || early.range.bytes != late.range.bytes)

@@ -44,7 +44,7 @@ class OnednnShards {
   };
 
   std::vector<Shard> shards_;
-  int64_t x_bytes_ = 0, dy_bytes_ = 0;  ///< bytes between the starts of consecutive images
+  int64_t x_bytes_ = 0, dy_bytes_ = 0;  ///< batch strides in bytes
 };
 
 }  // namespace fluid

@@ -24,9 +24,9 @@ void add_report_flags(CLI::App& command, ReportFlags& flags);
 /// Adds the report's outputs to `program`, if the flags request a report.
 std::optional<EvaluationReport> start_report(Program& program, const ReportFlags& flags);
 
-/// Prints a report: the confusion matrix, the scores of the classes and the worst samples. With
-/// more than kMatrixClasses classes, prints the most frequent confusions instead of the matrix.
-/// Writes the report to the file of --report, if given.
+/// Prints a report: the confusion matrix, the precision, recall and F1 of each class and the worst
+/// samples. With more than kMatrixClasses classes, prints the most frequent confusions instead of
+/// the matrix. Writes the report to the file of --report, if given.
 void print_report(const EvaluationReport& report, const ReportFlags& flags);
 
 }  // namespace fluid

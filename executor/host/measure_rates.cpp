@@ -166,7 +166,7 @@ class CopyBenchmark {
     }
   }
 
-  /// Returns the bytes that are read and written per ns.
+  /// Measures the memory bandwidth, reads plus writes, in bytes per ns.
   double bytes_per_ns(Copy copy, int64_t budget_ns) const {
     const size_t window = std::min(half_, kMaxWindow);
     std::vector<size_t> offsets(static_cast<size_t>(threads_), 0);

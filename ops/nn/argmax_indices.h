@@ -7,7 +7,7 @@ namespace fluid {
 /// The windows of a max pooling along one axis.
 struct ArgmaxAxis {
   Value begin;  ///< f64 [O]: index of the element that tap 0 of each window reads
-  /// Number of taps along this axis. An argmax index is a row-major index of taps.
+  /// Kernel size along this axis. An argmax index is the row-major position in the window.
   int64_t taps = 1;
   int64_t dilation = 1;
   bool padded = false;  ///< whether tap 0 may be in the padding

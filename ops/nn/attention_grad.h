@@ -37,7 +37,8 @@ class AttentionGradTiles {
   /// the lanes from `first_lane` on. `head` is the query head, and `group` the key head.
   void compute_score_tile(const Expr& head, const Expr& group, const Expr& first_row,
                           const Expr& first_lane, const Expr& count);
-  /// Returns the softmax weight after dropout: p * f. Valid only if the blocks own keys.
+  /// Returns the attention weight after dropout: p * f. Valid only if each block computes a tile of
+  /// keys.
   Expr weight(const Expr& row, const Expr& lane) const { return tiles_.load(weights_, row, lane); }
   Expr score_gradient(const Expr& row, const Expr& lane) const {
     return tiles_.load(gradients_, row, lane);

@@ -16,8 +16,8 @@ namespace {
 constexpr int64_t kLongSequence = 2048;
 constexpr int64_t kColumns = 2;  // maximum number of vectors per strip
 
-/// Returns the number of lanes of a vector. CPU: f32 elements of an AVX-512 register. GPU: lanes
-/// that the threads of a block process in parallel.
+/// Returns the vector width in elements. CPU: f32 elements of an AVX-512 register. GPU: elements
+/// that a block processes in parallel.
 int64_t vector_lanes(KernelDevice device) { return device == KernelDevice::cpu ? 16 : 32; }
 
 Expr ceil_div(const Expr& a, int64_t n) {

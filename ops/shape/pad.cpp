@@ -92,8 +92,8 @@ Value repeated_pad_grad(Value dy, Mode mode, size_t d, int64_t low, int64_t high
   const auto part = [&](int64_t begin, int64_t count) {
     return slice(dy, {.starts = begin, .stops = begin + count, .axes = axis});
   };
-  // Pads `padding`, the gradients of `count` padding values, with zeros to the extent of x. The
-  // gradients start at element `begin`.
+  // Returns `padding`, the gradients of `count` padding elements, as a tensor of the extent of x:
+  // zeros, with `padding` at offset `begin`.
   const auto placed = [&](Value padding, int64_t begin, int64_t count) {
     Ints before(rank), after(rank);
     before[d] = begin;
