@@ -22,14 +22,14 @@ void GpuConvolutionConformance::expect_right(const FluidGpuConvolution& c) {
 
 TEST_P(GpuConvolutionConformance, EveryDirectionNumberAndLayoutIsComputed) {
   for (const FluidGpuConvolution& c : convolutions_of(conformance_sizes())) {
-    SCOPED_TRACE(text_of(c));
+    SCOPED_TRACE(task_text(c));
     expect_right(c);
   }
 }
 
 TEST_P(GpuConvolutionConformance, WhatFollowsIsApplied) {
   for (const FluidGpuConvolution& c : followed_convolutions(kConformanceFollowed)) {
-    SCOPED_TRACE(text_of(c));
+    SCOPED_TRACE(task_text(c));
     expect_right(c);
   }
 }
