@@ -426,21 +426,21 @@ TEST(GpuTaskText, SaysAllThatAProductIs) {
   p.count = 3;
   p.transpose_a = 0;
   p.transpose_b = p.has_addend = 1;
-  EXPECT_EQ(text_of(p), "bf16 4 x 5 of 6, 3 of them to f32, transposed b, added");
+  EXPECT_EQ(task_text(p), "bf16 4 x 5 of 6, 3 of them to f32, transposed b, added");
   p = kProduct;
   p.transpose_a = 0;
   p.tf32 = p.bias = p.relu = 1;
-  EXPECT_EQ(text_of(p), "f32 4 x 5 of 6, TF32, with bias, with relu");
+  EXPECT_EQ(task_text(p), "f32 4 x 5 of 6, TF32, with bias, with relu");
 }
 
 TEST(GpuTaskText, SaysAllThatAConvolutionIs) {
   FluidGpuConvolution c = fluid::testing::convolution_of(fluid_gpu_forward, fluid_gpu_f32);
-  EXPECT_EQ(text_of(c), "f32 2 x 4 x 7 x 9 by 6 x 3 x 3");
+  EXPECT_EQ(task_text(c), "f32 2 x 4 x 7 x 9 by 6 x 3 x 3");
   c.tf32 = c.bias = c.relu = 1;
-  EXPECT_EQ(text_of(c), "f32 2 x 4 x 7 x 9 by 6 x 3 x 3, TF32, with bias, with relu");
+  EXPECT_EQ(task_text(c), "f32 2 x 4 x 7 x 9 by 6 x 3 x 3, TF32, with bias, with relu");
   c = fluid::testing::convolution_of(fluid_gpu_filter_gradient, fluid_gpu_f16, true, {.groups = 2});
   c.has_addend = 1;
-  EXPECT_EQ(text_of(c),
+  EXPECT_EQ(task_text(c),
             "filter gradient of f16 2 x 4 x 7 x 9 by 6 x 3 x 3, 2 groups, channels last, added");
 }
 
