@@ -51,14 +51,14 @@ TEST_F(GpuLibraryConvolutions, EveryDirectionNumberAndLayoutIsComputed) {
   std::vector<ConvolutionSize> sizes = testing::many_sizes();
   sizes.resize(scaled<size_t>(sizes.size(), 1));
   for (const FluidGpuConvolution& c : testing::convolutions_of(sizes)) {
-    SCOPED_TRACE(text_of(c));
+    SCOPED_TRACE(task_text(c));
     expect_right(c);
   }
 }
 
 TEST_F(GpuLibraryConvolutions, WhatFollowsIsApplied) {
   for (const FluidGpuConvolution& c : testing::followed_convolutions(testing::kManyFollowed)) {
-    SCOPED_TRACE(text_of(c));
+    SCOPED_TRACE(task_text(c));
     expect_right(c);
   }
 }
