@@ -17,11 +17,15 @@ std::optional<Built> built(const OpTest& test, const Sample& sample, DType dtype
   return is_float(dtype) ? build(test, sample, dtype) : build_of_integers(test, sample, dtype);
 }
 
-void expect_every_op_assembles(DType dtype) {
+constexpr size_t kShards = 3;  // of the ops, so that no case takes long
+
+void expect_ops_assemble(DType dtype, size_t shard) {
   const std::string assembler = ptx_assembler();
   if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
   std::vector<kir::Kernel> kernels;
-  for (const OpTest& test : op_tests()) {
+  const std::vector<OpTest>& tests = op_tests();
+  for (size_t t = shard; t < tests.size(); t += kShards) {
+    const OpTest& test = tests[t];
     for (size_t s = 0; s < test.samples.size(); ++s) {
       if (!is_tested(s, dtype, Processor::gpu)) continue;
       const std::optional<Built> one = built(test, test.samples[s], dtype);
@@ -46,13 +50,21 @@ void expect_every_op_assembles(DType dtype) {
     expect_assembles(assembler, initialisers, gpu_architectures(), {.spilled = 128});
 }
 
-class Ptx : public ::testing::TestWithParam<DType> {};
+class Ptx : public ::testing::TestWithParam<std::tuple<DType, size_t>> {};
 
-TEST_P(Ptx, OfEveryOpAssembles) { expect_every_op_assembles(GetParam()); }
+TEST_P(Ptx, OfEveryOpAssembles) {
+  const auto [dtype, shard] = GetParam();
+  expect_ops_assemble(dtype, shard);
+}
 
 INSTANTIATE_TEST_SUITE_P(Numbers, Ptx,
-                         ::testing::Values(f64, f32, f16, bf16, i64, i32, u8, boolean),
-                         [](const auto& info) { return std::string(name_of(info.param)); });
+                         ::testing::Combine(::testing::Values(f64, f32, f16, bf16, i64, i32, u8,
+                                                              boolean),
+                                            ::testing::Range(size_t{0}, kShards)),
+                         [](const auto& info) {
+                           const auto& [dtype, shard] = info.param;
+                           return std::string(name_of(dtype)) + "_" + std::to_string(shard);
+                         });
 
 }  // namespace
 }  // namespace fluid::testing::ptx_test
