@@ -57,14 +57,16 @@ TEST_P(Ptx, OfEveryOpAssembles) {
   expect_ops_assemble(dtype, shard);
 }
 
+std::string case_name(const ::testing::TestParamInfo<std::tuple<DType, size_t>>& info) {
+  const auto& [dtype, shard] = info.param;
+  return std::string(name_of(dtype)) + "_" + std::to_string(shard);
+}
+
 INSTANTIATE_TEST_SUITE_P(Numbers, Ptx,
                          ::testing::Combine(::testing::Values(f64, f32, f16, bf16, i64, i32, u8,
                                                               boolean),
                                             ::testing::Range(size_t{0}, kShards)),
-                         [](const auto& info) {
-                           const auto& [dtype, shard] = info.param;
-                           return std::string(name_of(dtype)) + "_" + std::to_string(shard);
-                         });
+                         case_name);
 
 }  // namespace
 }  // namespace fluid::testing::ptx_test
