@@ -2,6 +2,7 @@
 # Two processes with empty caches compile the same objects and, with everything at its default, train
 # the same parameters, byte for byte: determinism.sh FLUIDRUN
 set -euo pipefail
+unset FLUID_KERNEL_CACHE  # each process has a cache of its own
 fluidrun=$(realpath "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
