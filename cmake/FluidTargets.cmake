@@ -250,7 +250,7 @@ function(fluid_tests part)
   add_executable(test_${part} ${sources})
   target_link_libraries(test_${part} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gtest_main)
   fluid_compile_test_code(-O0 test_${part})
-  if(TARGET fluid_test_headers AND NOT part STREQUAL ir)
+  if(TARGET fluid_test_headers AND NOT part STREQUAL ir)  # test_ir does not link fluid_test_support
     target_precompile_headers(test_${part} REUSE_FROM fluid_test_headers)
   endif()
   fluid_compile_together(test_${part})

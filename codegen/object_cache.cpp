@@ -179,7 +179,8 @@ int64_t bytes_named_as_entries(const fs::path& directory) {
 }  // namespace
 
 ObjectCache ObjectCache::open_kernel_cache(std::string directory, int64_t limit) {
-  if (const char* shared = std::getenv("FLUID_KERNEL_CACHE")) directory = shared;
+  const char* shared = std::getenv("FLUID_KERNEL_CACHE");
+  if (shared != nullptr && *shared != '\0') directory = shared;
   return {std::move(directory), limit};
 }
 

@@ -30,8 +30,8 @@ class ObjectCache {
   static void set_error_listener(std::function<void(const std::string&)> listener);
 
   /// Returns the cache of compiled kernels in $FLUID_KERNEL_CACHE, or in `directory` if this
-  /// variable is not set. If both are empty, the cache is disabled. The variable does not apply to
-  /// tuning choices, so it cannot change results.
+  /// variable is empty or not set. If both are empty, the cache is disabled. The variable does not
+  /// apply to tuning choices, so it cannot change results.
   static ObjectCache open_kernel_cache(std::string directory, int64_t limit);
 
   /// Returns the 128-bit XXH3 hash of `text` as 32 hexadecimal digits.

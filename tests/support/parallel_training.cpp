@@ -35,8 +35,8 @@ void append_parameters(Executor& exe, std::vector<double>& to) {
   }
 }
 
-/// What a step's statistics say: of the loss and the accuracy, or, with several recipes, of each
-/// scalar output that the step computes.
+/// Appends the step's statistics to `to`: those of the loss and the accuracy, or, in a program of
+/// several recipes, those of each scalar output that the step computes.
 void append_figures(const OutputViews& outputs, bool has_one_recipe, std::vector<double>& to) {
   const auto append = [&](const OutputView& o) {
     if (!o.metric) return to.push_back(o.value.item());
