@@ -12,8 +12,6 @@ const Expr kTrue = Expr::constant(boolean, 1);
 
 Expr logical_and(const Expr& a, const Expr& b) { return scalar::logical_and(a, b); }
 
-bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
-
 Shape without_ones(const Shape& shape) {
   Shape kept;
   std::ranges::copy_if(shape, std::back_inserter(kept), [](const Dim& d) { return !d.is(1); });

@@ -103,6 +103,8 @@ std::vector<std::string> op_table_errors(std::span<const OpDef> ops) {
   return errors;
 }
 
+bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
+
 Lowered lower_op(const ir::Op& op) { return lower_op(op, def_of(op)); }
 
 Lowered lower_op(const ir::Op& op, const OpDef& def) {

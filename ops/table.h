@@ -20,6 +20,8 @@ const OpDef& op_named(std::string_view name, const Loc& loc = {});
 
 /// Returns the definition of an op of a verified graph. Throws InternalError for an unknown op.
 const OpDef& def_of(const ir::Op& op);
+/// Whether the result of `op` shares the memory of its operand.
+bool is_alias(const ir::Op& op);
 
 /// Infers the result types of an op from its operands and attributes. For a scan, infers them from
 /// its body. For sources and fused ops, returns the recorded types. Throws UserError for invalid

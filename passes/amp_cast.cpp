@@ -157,7 +157,7 @@ class Caster {
   /// Casts `v` to `to`. For a reshaped parameter, casts the parameter and reshapes the result of
   /// the cast, so that other users of the parameter share the cast.
   Value new_cast(Value v, DType to) {
-    const bool reshapes = std::holds_alternative<Alias>(*def_of(*v.op()).lower);
+    const bool reshapes = is_alias(*v.op());
     if (reshapes && any_dtype_ops_.contains(v.op())) {
       return reshape(cast_to(v.op()->operands.front(), to), v.shape(), v.op()->loc);
     }

@@ -7,8 +7,8 @@
 
 #include "ops/scan.h"
 #include "ops/source_kind.h"
+#include "ops/table.h"
 #include "passes/collective_order.h"
-#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {

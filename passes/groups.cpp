@@ -114,8 +114,7 @@ bool is_never_overwritten(Value v, const Uses& uses) {
 
 bool is_generated(const FusionGroup& group) {
   return group.fusible && !group.outputs.empty() &&
-         (group.ops.size() > 1 ||
-          !std::holds_alternative<Alias>(*def_of(*group.ops.front()).lower));
+         (group.ops.size() > 1 || !is_alias(*group.ops.front()));
 }
 
 }  // namespace fluid

@@ -25,7 +25,7 @@ std::set<Value> shared_roots(const ir::Graph& graph) {
     if (!read.insert(root).second) shared.insert(root);
   };
   for (const auto& op : graph.ops) {
-    if (std::holds_alternative<Alias>(*def_of(*op).lower)) continue;
+    if (is_alias(*op)) continue;
     for (Value v : op->operands) add(v);
   }
   for (const ir::Output& o : graph.outputs) shared.insert(root_of(o.value));

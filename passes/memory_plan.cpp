@@ -326,7 +326,7 @@ std::string_view name_of(RangeCategory category) {
 }
 
 Value root_of(Value v) {
-  while (std::holds_alternative<Alias>(*def_of(*v.op()).lower)) v = v.op()->operands.at(0);
+  while (is_alias(*v.op())) v = v.op()->operands.at(0);
   return v;
 }
 

@@ -10,8 +10,7 @@ namespace {
 /// nor is_generated() holds, the group has no outputs, and its ops are dead.
 bool stays_in_main_graph(const FusionGroup& group) {
   return !group.ops.empty() &&
-         (!group.fusible || (group.ops.size() == 1 &&
-                             std::holds_alternative<Alias>(*def_of(*group.ops.front()).lower)));
+         (!group.fusible || (group.ops.size() == 1 && is_alias(*group.ops.front())));
 }
 
 bool run_outline(ir::Program& program, const Options&, const Target&) {

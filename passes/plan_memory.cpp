@@ -239,7 +239,7 @@ class Planner {
   void place_transient() {
     for (const auto& op : graph_.ops) {
       const int at = position_.at(op.get());
-      if (!std::holds_alternative<Alias>(*def_of(*op).lower)) {
+      if (!is_alias(*op)) {
         for (size_t r = 0; r < op->results.size(); ++r) add_value(*op, static_cast<int>(r), at);
       }
       if (const int64_t bytes = workspace_of(*op); bytes > 0) {
@@ -307,7 +307,7 @@ class Planner {
 
   void place_aliases() {
     for (const auto& op : graph_.ops) {
-      if (!std::holds_alternative<Alias>(*def_of(*op).lower)) continue;
+      if (!is_alias(*op)) continue;
       plan_.values[op->result()] = plan_.values.at(root_of(op->result()));
     }
   }

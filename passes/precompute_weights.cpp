@@ -98,7 +98,7 @@ class Precomputer {
   /// Whether the op is in movable_ and is not merely an alias of a variable.
   bool computes(const ir::Op& op) const {
     if (!movable_.contains(&op)) return false;
-    if (!std::holds_alternative<Alias>(*def_of(op).lower)) return true;
+    if (!is_alias(op)) return true;
     return computes(*op.operands.at(0).op());
   }
 

@@ -71,7 +71,7 @@ class RepeatKernels {
     for (const ir::Op* op : uses->second) {
       const int at = position_.at(op);
       const FusionGroup& by = group(at);
-      const bool alias = std::holds_alternative<Alias>(*def_of(*op).lower);
+      const bool alias = is_alias(*op);
       if (alias && !is_generated(by)) return {};
       users.insert(at);
     }

@@ -73,8 +73,6 @@ void replace_all_uses(ir::Graph& graph, const Uses& uses, Value from, Value to) 
   }
 }
 
-bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
-
 ir::Op* only_user(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
   const Value v(const_cast<ir::Op*>(&op), 0);
   const auto users = uses.find(v);

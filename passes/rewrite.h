@@ -30,9 +30,6 @@ bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace
 /// outputs.
 void replace_all_uses(ir::Graph& graph, const Uses& uses, Value from, Value to);
 
-/// Whether the result of `op` shares the memory of its operand.
-bool is_alias(const ir::Op& op);
-
 /// The only user of the only result of `op`, if the user has a single result, of the same type.
 /// Null if there is no such user, or if the result of `op` is in `outputs`, the graph's outputs.
 ir::Op* only_user(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs);

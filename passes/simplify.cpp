@@ -145,12 +145,12 @@ Values simplify_alias(ir::Op& op) {
       return with;
     }
   }
-  if (!std::holds_alternative<Alias>(*def_of(*from.op()).lower)) return {};
+  if (!is_alias(*from.op())) return {};
   return {reshape(from.op()->operands.front(), type.shape, op.loc)};
 }
 
 Values simplified(ir::Op& op) {
-  if (std::holds_alternative<Alias>(*def_of(op).lower)) return simplify_alias(op);
+  if (is_alias(op)) return simplify_alias(op);
   const Expr own = expression_of(op);
   if (!own) return {};
   const Substitute constants = [](const ir::Op& from) { return from.operands.empty(); };

@@ -36,7 +36,7 @@ bool depends_on_batch(const ir::Op& op) {
     const Type* type = std::get_if<Type>(&attr);
     if (type != nullptr && has_batch(*type)) return true;
   }
-  if (std::holds_alternative<Alias>(*def_of(op).lower)) return false;
+  if (is_alias(op)) return false;
   bool reads_batch = false;
   for (const Expr& body : lower_op(op).bodies) {
     for_each_node(body, [&](const Expr& e) { reads_batch |= e.op() == ScalarOp::batch; });

@@ -32,7 +32,7 @@ class Runner {
     for (const auto& op : main.ops) {
       if (op->name == "fused") {
         run_kernel(*op);
-      } else if (std::holds_alternative<Alias>(*def_of(*op).lower)) {
+      } else if (is_alias(*op)) {
         const Type& type = op->results[0].type;
         Tensor& from = values_.at(op->operands[0]);
         values_[op->result()] = Tensor::view(type.dtype, shape_of(type), from.data());
