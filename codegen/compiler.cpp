@@ -158,7 +158,7 @@ std::vector<CompiledKernel> Compiler::compile(std::span<const kir::Kernel* const
     ++(job.cached ? impl_->stats.cache_hits : impl_->stats.compiled);
     compiled = compiled || !job.cached;
   }
-  if (compiled) impl_->cache.evict();
+  if (compiled) impl_->cache.evict_if_due();
   std::vector<CompiledKernel> result;
   result.reserve(kernels.size());
   for (const kir::Kernel* kernel : kernels) result.push_back(impl_->ready.at(symbols.at(kernel)));

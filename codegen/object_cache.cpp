@@ -34,6 +34,10 @@ constexpr const char* kSuffix = ".o";
 
 constexpr auto kAbandonedAfter = std::chrono::hours(1);
 
+/// File whose time of modification is that of the last eviction by evict_if_due().
+constexpr const char* kEvictionStamp = "kernels.evicted";
+constexpr time_t kEvictionInterval = 60;  ///< seconds
+
 struct Entry {
   fs::path path;
   fs::file_time_type used;
@@ -146,7 +150,7 @@ bool is_entry(const fs::path& path) {
   return file.get() >= 0 && beginning_of(file.get(), kAnyVersion.size()) == kAnyVersion;
 }
 
-/// Lists the entries of a directory and the abandoned temporary files in it. Skips files that
+/// Lists the cache entries and the abandoned temporary files in a directory. Skips files that
 /// disappear during the listing.
 std::vector<Entry> entries_of(const fs::path& directory) {
   const auto abandoned = fs::file_time_type::clock::now() - kAbandonedAfter;
@@ -261,6 +265,19 @@ void ObjectCache::store(const std::string& key, const std::string& object) const
   // EISDIR: a directory has the file name of the entry. find() has already reported this error.
   const bool reported_by_find = error == EISDIR;
   if (!reported_by_find) report_write(directory_, error);
+}
+
+void ObjectCache::evict_if_due() const {
+  if (directory_.empty()) return;
+  const fs::path path = fs::path(directory_) / kEvictionStamp;
+  const Descriptor stamp(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  struct stat info = {};
+  if (stamp.get() < 0 && lstat(path.c_str(), &info) == 0) {
+    const time_t age = time(nullptr) - info.st_mtime;
+    if (age >= 0 && age < kEvictionInterval) return;
+    utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+  }
+  evict();
 }
 
 void ObjectCache::evict() const {

@@ -10,7 +10,7 @@ namespace fluid {
 /// entry is written to a temporary file, which is then renamed. An entry contains its key and a
 /// checksum. Disk errors never make a compilation fail. If an entry cannot be read, its object is
 /// compiled again; if an entry cannot be written, its object is not cached. The directory may hold
-/// other files: the cache changes only files that are named like an entry.
+/// other files: the cache changes only files that are named like an entry, and "kernels.evicted".
 class ObjectCache {
  public:
   /// An empty `directory` disables the cache. `limit` is in bytes.
@@ -23,6 +23,9 @@ class ObjectCache {
   /// Removes the least recently used entries until the total size of the entries is within the
   /// limit.
   void evict() const;
+  /// Calls evict() unless a process has done so in the last minute: listing a large directory takes
+  /// as long as compiling a kernel.
+  void evict_if_due() const;
 
   /// Sets the process-wide error listener. The listener receives one line of text for the first
   /// unusable entry, and one for the first entry that cannot be written. The listener may be called

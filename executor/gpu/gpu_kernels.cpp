@@ -54,7 +54,7 @@ void GpuKernels::load_module(const NamedKernels& kernels) {
   const std::string code = gpu_->gpu.assemble(compile_ptx(ordered, arch_).ptx);
   add_module(code, kernels);
   cache_.store(key, code);
-  cache_.evict();
+  cache_.evict_if_due();
   report_.kernels += count;
 }
 

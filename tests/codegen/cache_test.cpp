@@ -41,9 +41,13 @@ CompileStats compile_in(const std::string& directory, int threads = 1) {
   return compiler.stats();
 }
 
+constexpr const char* kEvictionStamp = "kernels.evicted";
+
+/// The files of a cache, without its stamp: their names and contents.
 std::map<std::string, std::string> files_of(const std::string& directory) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::directory_iterator(directory)) {
+    if (entry.path().filename() == kEvictionStamp) continue;
     std::ifstream in(entry.path(), std::ios::binary);
     files[entry.path().filename()] = std::string(std::istreambuf_iterator<char>(in), {});
   }
@@ -131,6 +135,25 @@ TEST_F(Cache, OldestEntriesGoFirst) {
   EXPECT_TRUE(cache.find(key(0)));
   EXPECT_FALSE(cache.find(key(1)));
   EXPECT_TRUE(cache.find(key(2)));
+}
+
+TEST_F(Cache, IsSearchedForOldEntriesOnceAMinute) {
+  const TempDir dir;
+  const ObjectCache cache(dir.path(), 2500);
+  const auto entries = [&] { return files_of(dir.path()).size(); };
+  put_three(cache, dir);
+  cache.evict_if_due();
+  EXPECT_EQ(entries(), 2u);
+  put_three(cache, dir);
+  cache.evict_if_due();
+  EXPECT_EQ(entries(), 3u);
+  const auto now = fs::file_time_type::clock::now();
+  for (const auto last : {now - std::chrono::minutes(2), now + std::chrono::hours(2)}) {
+    put_three(cache, dir);
+    fs::last_write_time(dir.file(kEvictionStamp), last);  // a clock may have been set back
+    cache.evict_if_due();
+    EXPECT_EQ(entries(), 2u);
+  }
 }
 
 TEST_F(Cache, NeitherCountsNorRemovesForeignFiles) {
