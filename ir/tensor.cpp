@@ -191,7 +191,7 @@ void Tensor::require(bool condition, const char* what) const {
 }
 
 float half_to_float(uint16_t bits, DType dtype) {
-  if (dtype == DType::bf16) return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+  if (dtype == DType::bf16) return bf16_to_float(bits);
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
   const uint32_t exponent = (bits >> 10) & 0x1fu, mantissa = bits & 0x3ffu;
   if (exponent == 0) {

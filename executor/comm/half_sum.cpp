@@ -1,27 +1,17 @@
 #include "executor/comm/half_sum.h"
 
-#include <bit>
 #include <cstdint>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
+#include "executor/device/half_arrays.h"
+#include "ir/bf16.h"
 #include "ir/tensor.h"
 
 namespace fluid::comm {
 
 namespace {
-
-/// Rounds `value` to the nearest bf16, ties to even. Branch-free, so that the compiler vectorises
-/// the calling loop.
-uint16_t round_to_bf16(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-  const uint32_t quiet = (bits >> 16) | 0x40u;
-  return static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
-}
-
-float widen_bf16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
 void add_f16_one_by_one(uint16_t* out, const uint16_t* a, const uint16_t* b, size_t n) {
   for (size_t i = 0; i < n; ++i) {
@@ -42,11 +32,8 @@ __attribute__((target("avx,f16c"))) size_t add_f16_by_eight(uint16_t* out, const
   }
   return i;
 }
-
-bool converts_f16() { return __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c"); }
 #else
 size_t add_f16_by_eight(uint16_t*, const uint16_t*, const uint16_t*, size_t) { return 0; }
-bool converts_f16() { return false; }
 #endif
 
 }  // namespace
@@ -55,15 +42,14 @@ void add_bf16(void* out, const void* a, const void* b, size_t n) {
   auto* sum = static_cast<uint16_t*>(out);
   const auto* x = static_cast<const uint16_t*>(a);
   const auto* y = static_cast<const uint16_t*>(b);
-  for (size_t i = 0; i < n; ++i) sum[i] = round_to_bf16(widen_bf16(x[i]) + widen_bf16(y[i]));
+  for (size_t i = 0; i < n; ++i) sum[i] = float_to_bf16(bf16_to_float(x[i]) + bf16_to_float(y[i]));
 }
 
 void add_f16(void* out, const void* a, const void* b, size_t n) {
   auto* sum = static_cast<uint16_t*>(out);
   const auto* x = static_cast<const uint16_t*>(a);
   const auto* y = static_cast<const uint16_t*>(b);
-  static const bool by_eight = converts_f16();
-  const size_t done = by_eight ? add_f16_by_eight(sum, x, y, n) : 0;
+  const size_t done = cpu_has_f16c() ? add_f16_by_eight(sum, x, y, n) : 0;
   add_f16_one_by_one(sum + done, x + done, y + done, n - done);
 }
 

@@ -31,9 +31,9 @@ bool fits_onednn(const Type& type) {
       type.shape, [](const Dim& d) { return d.size <= std::numeric_limits<int32_t>::max(); });
 }
 
-/// Changes an f16 task to f32, because oneDNN's CPU kernels do not support f16.
+/// Changes a half-precision task to f32.
 void widen(OnednnTask& task) {
-  task.widened = true;
+  task.widened_from = task.result.dtype;
   task.result.dtype = DType::f32;
   for (Type& t : task.operands) t.dtype = DType::f32;
   if (task.epilogue.bias) task.epilogue.bias->dtype = DType::f32;
@@ -44,10 +44,34 @@ std::optional<OnednnTask> task_of(const ir::Op& op, const EpilogueOps& chain, in
   auto found = library_task(op, chain, batch, entry.channel_axis);
   if (!found || !fits_onednn(found->result)) return std::nullopt;
   if (!std::ranges::all_of(found->operands, fits_onednn)) return std::nullopt;
-  OnednnTask task{std::move(*found)};
-  if (task.result.dtype == DType::f16) widen(task);
-  if (!onednn_dtype(task.result.dtype)) return std::nullopt;
-  return task;
+  return OnednnTask{std::move(*found)};
+}
+
+struct PlannedTask {
+  OnednnTask task;
+  OnednnPlan plan;
+};
+
+/// Returns the primitive of an op. oneDNN's CPU kernels have no f16, and without AVX-512 no bf16
+/// except reference code: such an op is widened to f32. Returns nullopt if oneDNN has only
+/// reference code in f32, too.
+std::optional<PlannedTask> planned(const ir::Op& op, const EpilogueOps& chain, int64_t batch,
+                                   const OnednnKernelEntry& entry) {
+  auto task = task_of(op, chain, batch, entry);
+  if (!task) return std::nullopt;
+  const auto optimized_plan = [&]() -> std::optional<OnednnPlan> {
+    if (!onednn_dtype(task->result.dtype)) return std::nullopt;
+    auto plan = entry.plan(*task);
+    if (plan && plan->implementation.find("ref") != std::string::npos) return std::nullopt;
+    return plan;
+  };
+  auto plan = optimized_plan();
+  if (!plan && is_half_precision(task->result.dtype)) {
+    widen(*task);
+    plan = optimized_plan();
+  }
+  if (!plan) return std::nullopt;
+  return PlannedTask{std::move(*task), std::move(*plan)};
 }
 
 /// A primitive, and a reorder for each tensor whose layout differs from the layout that the
@@ -55,20 +79,22 @@ std::optional<OnednnTask> task_of(const ir::Op& op, const EpilogueOps& chain, in
 /// reorders use in turn. The converted and reordered tensors follow.
 struct Reordered {
   OnednnPlan plan;
-  bool widens;  ///< whether the op's tensors are f16 and are converted to f32
+  /// Dtype of the op's tensors if they are converted to f32.
+  std::optional<DType> widened_from;
   /// reorders[i] belongs to plan.args[i]; nullopt if the tensor already has the required layout.
   std::vector<std::optional<dnnl::reorder>> reorders;
   std::vector<dnnl::memory::desc> scratches;  ///< scratchpads of the reorders
   int64_t scratch_bytes = 0;
   int64_t reordered_bytes = 0;  ///< total bytes of the reordered tensors in the workspace
-  int64_t widened_bytes = 0;    ///< total bytes of the f16 tensors after conversion to f32
+  int64_t widened_bytes = 0;    ///< total bytes of the tensors that are converted to f32
 
-  Reordered(OnednnPlan p, bool widens) : plan(std::move(p)), widens(widens) {
+  explicit Reordered(PlannedTask planned)
+      : plan(std::move(planned.plan)), widened_from(planned.task.widened_from) {
     scratch_bytes = plan.workspace_bytes();
     for (const OnednnPlan::Arg& arg : plan.args) {
       reorders.emplace_back();
       scratches.emplace_back();
-      if (widens) widened_bytes += align_up(arg.actual.get_size());
+      if (widened_from) widened_bytes += align_up(arg.actual.get_size());
       if (arg.required == arg.actual) continue;
       const bool result = &arg == &plan.args.back();
       const dnnl::reorder::primitive_desc pd(onednn_engine(), result ? arg.required : arg.actual,
@@ -124,7 +150,7 @@ double predicted_seconds(const OnednnTask& task, const OnednnKernelEntry& entry,
   double rate = is_bf16 ? rates.bf16_flops_per_second : rates.flops_per_second;
   if (rate > kVectorRatio * rates.flops_per_second) rate *= kMatrixUnitEfficiency;
   double seconds = kLibraryCallSeconds + std::max(flops / rate, bytes / rates.bytes_per_second);
-  if (task.widened) {
+  if (task.widened_from) {
     seconds += kLibraryCallSeconds * static_cast<double>(task.operands.size() + 1) +
                1.5 * bytes / rates.bytes_per_second;
   }
@@ -137,7 +163,7 @@ std::optional<KernelCandidate> with_required_layouts(const OnednnTask& task, con
                                                      KernelCandidate candidate) {
   candidate.workspace = plan.workspace_bytes();
   for (const OnednnPlan::Arg& arg : plan.args) {
-    if (task.widened) candidate.workspace += align_up(arg.required.get_size());
+    if (task.widened_from) candidate.workspace += align_up(arg.required.get_size());
   }
   for (size_t i = 0; i <= task.operands.size(); ++i) {
     const bool result = i == task.operands.size();
@@ -152,13 +178,13 @@ std::optional<KernelCandidate> with_required_layouts(const OnednnTask& task, con
 }
 
 /// Returns a copy of `reordering` that does not reorder the filter, but requires it in the
-/// primitive's layout. Returns nullopt for an op other than conv2d, for f16, for a filter that
-/// needs no reorder, and for a layout that class Layout cannot represent.
+/// primitive's layout. Returns nullopt for an op other than conv2d, for an op that is widened to
+/// f32, for a filter that needs no reorder, and for a layout that class Layout cannot represent.
 std::optional<KernelCandidate> with_packed_filter(const OnednnTask& task, const OnednnPlan& plan,
                                                   const KernelCandidate& reordering,
                                                   const OnednnRates& rates) {
   const OnednnPlan::Arg& filter = plan.args[1];
-  if (reordering.kernel != "onednn.conv2d" || filter.required == filter.actual || task.widened)
+  if (reordering.kernel != "onednn.conv2d" || filter.required == filter.actual || task.widened_from)
     return std::nullopt;
   const std::optional<Type> type = with_onednn_layout(task.operands[1], filter.required);
   if (!type) return std::nullopt;
@@ -174,29 +200,29 @@ std::optional<KernelCandidate> with_packed_filter(const OnednnTask& task, const 
 /// fast.
 void add_candidates(const ir::Op& op, const EpilogueOps& epilogue, const OnednnRates& rates,
                     const OnednnKernelEntry& entry, std::vector<KernelCandidate>& candidates) {
-  const auto task = task_of(op, epilogue, 1, entry);
-  const auto plan = task ? entry.plan(*task) : std::nullopt;
-  if (!plan || plan->implementation.find("ref") != std::string::npos) return;
+  const auto found = planned(op, epilogue, 1, entry);
+  if (!found) return;
+  const auto& [task, plan] = *found;
   const KernelCandidate base = {
       .kernel = std::string(entry.kernel),
-      .seconds = predicted_seconds(*task, entry, rates),
-      .propagates_nan = !task->epilogue.relu};  // oneDNN's relu turns NaN into 0
+      .seconds = predicted_seconds(task, entry, rates),
+      .propagates_nan = !task.epilogue.relu};  // oneDNN's relu turns NaN into 0
   if (std::ranges::any_of(candidates,
                           [&](const KernelCandidate& c) { return c.seconds <= base.seconds; })) {
     return;
   }
-  if (auto candidate = with_required_layouts(*task, *plan, base))
+  if (auto candidate = with_required_layouts(task, plan, base))
     candidates.push_back(std::move(*candidate));
-  const Reordered reordered(*plan, task->widened);
+  const Reordered reordered(*found);
   if (reordered.reordered_bytes == 0) return;
   KernelCandidate reordering = base;
   reordering.workspace = reordered.workspace();
-  for (const Type& t : task->operands) reordering.operands.push_back(t.layout);
-  reordering.results = {task->result.layout};
+  for (const Type& t : task.operands) reordering.operands.push_back(t.layout);
+  reordering.results = {task.result.layout};
   reordering.seconds += kLibraryCallSeconds * static_cast<double>(reordered.num_reorders()) +
                         2 * static_cast<double>(reordered.reordered_bytes) / rates.bytes_per_second;
   candidates.push_back(reordering);
-  if (const auto packed = with_packed_filter(*task, *plan, reordering, rates))
+  if (const auto packed = with_packed_filter(task, plan, reordering, rates))
     candidates.push_back(*packed);
 }
 
@@ -232,7 +258,7 @@ class OnednnCall {
   struct Command {
     const_dnnl_primitive_t primitive = nullptr;
     std::vector<dnnl_exec_arg_t> args = {};
-    F16Conversion convert = {};
+    HalfConversion convert = {};
     std::function<void()> shards = {};
   };
 
@@ -246,10 +272,13 @@ class OnednnCall {
         {reorder.get(),
          {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, at(DNNL_ARG_SCRATCHPAD, scratch, workspace)}});
   }
-  void add_conversion(void* half, void* wide, const dnnl::memory::desc& desc, bool to_f32) {
-    const auto n = static_cast<int64_t>(desc.get_size() / sizeof(float));
-    commands_.push_back(
-        {.convert = {static_cast<uint16_t*>(half), static_cast<float*>(wide), n, to_f32}});
+  void add_conversion(DType half_dtype, void* half, void* wide, const dnnl::memory::desc& desc,
+                      bool to_f32) {
+    commands_.push_back({.convert = {.half_dtype = half_dtype,
+                                     .half_data = static_cast<uint16_t*>(half),
+                                     .f32_data = static_cast<float*>(wide),
+                                     .count = static_cast<int64_t>(desc.get_size() / sizeof(float)),
+                                     .to_f32 = to_f32}});
   }
 
   dnnl::stream stream_{onednn_engine()};
@@ -263,17 +292,17 @@ OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace
   auto* moved = static_cast<std::byte*>(workspace) + r.scratch_bytes;
   const size_t last = r.plan.args.size() - 1;
   dnnl_memory_t actual_result = nullptr;
-  // Address of the current argument: the f32 copy if r.widens, else the buffer. The last argument
-  // is the result, so `wide` is the result's address after the loop.
+  // Address of the current argument: the f32 copy if there is one, else the buffer. The last
+  // argument is the result, so `wide` is the result's address after the loop.
   void* wide = nullptr;
   std::vector<void*> required;
   for (size_t i = 0; i <= last; ++i) {
     const OnednnPlan::Arg& arg = r.plan.args[i];
     wide = buffers[i];
-    if (r.widens) {
+    if (r.widened_from) {
       wide = moved;
       moved += align_up(arg.actual.get_size());
-      if (i != last) add_conversion(buffers[i], wide, arg.actual, true);
+      if (i != last) add_conversion(*r.widened_from, buffers[i], wide, arg.actual, true);
     }
     const dnnl_exec_arg_t actual = at(arg.id, arg.actual, wide);
     main.args.push_back(r.reorders[i] ? at(arg.id, arg.required, moved) : actual);
@@ -297,7 +326,8 @@ OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace
   if (actual_result != nullptr) {
     add_reorder(*r.reorders[last], required_result, actual_result, r.scratches[last], workspace);
   }
-  if (r.widens) add_conversion(buffers[last], wide, r.plan.args[last].actual, false);
+  if (r.widened_from)
+    add_conversion(*r.widened_from, buffers[last], wide, r.plan.args[last].actual, false);
   if (commands_.size() == 1 && !r.plan.shards) rebound_ = last + 1;
 }
 
@@ -344,10 +374,10 @@ std::vector<KernelCandidate> onednn_candidates(const ir::Op& op, const EpilogueO
 LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const EpilogueOps& epilogue,
                              int64_t batch) {
   const OnednnKernelEntry* entry = find_kernel(kOnednnKernels, kernel);
-  const auto task = entry != nullptr ? task_of(op, epilogue, batch, *entry) : std::nullopt;
-  auto plan = task ? entry->plan(*task) : std::nullopt;
-  if (!plan) throw DeviceError("oneDNN has no kernel '" + std::string(kernel) + "' for " + op.name);
-  auto reordered = std::make_shared<const Reordered>(std::move(*plan), task->widened);
+  auto found = entry != nullptr ? planned(op, epilogue, batch, *entry) : std::nullopt;
+  if (!found)
+    throw DeviceError("oneDNN has no kernel '" + std::string(kernel) + "' for " + op.name);
+  auto reordered = std::make_shared<const Reordered>(std::move(*found));
   LibraryBinder bind = [reordered](void* const* buffers, void* workspace) -> LibraryCall {
     auto call = std::make_shared<OnednnCall>(*reordered, buffers, workspace);
     LibraryCall bound{.run = [reordered, call] { call->run(); }};

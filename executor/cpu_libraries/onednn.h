@@ -22,7 +22,7 @@ struct OnednnRates {
 /// fastest first. Types must be concrete. Each kernel has a candidate with the layouts that oneDNN
 /// prefers. If these differ from the layouts of `op`, the kernel has a second candidate with the
 /// layouts of `op`, which reorders tensors in the workspace. f16 operands are converted to f32 in
-/// the workspace, and the result is converted back.
+/// the workspace, and the result is converted back; so are bf16 operands on CPUs without AVX-512.
 ///
 /// Returns no candidate if oneDNN has only reference code for the op, or if the dtype is not f32,
 /// bf16 or f16. Omits candidates with a layout that class Layout cannot represent. The candidates

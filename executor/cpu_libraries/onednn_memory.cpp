@@ -1,13 +1,13 @@
 #include "executor/cpu_libraries/onednn_memory.h"
 
 #include <fmt/format.h>
-#include <immintrin.h>
 
 #include <algorithm>
 #include <functional>
 #include <numeric>
 
 #include "executor/cpu_libraries/onednn.h"
+#include "executor/device/half_arrays.h"
 #include "executor/host/parallel.h"
 #include "ir/error.h"
 #include "ir/tensor.h"
@@ -60,48 +60,6 @@ Blocking blocking_of(const Dims& dims, const Layout& layout) {
 
 // Maximum number of elements that the calling thread converts alone.
 constexpr int64_t kMaxSerialElements = 1 << 14;
-
-#if defined(__x86_64__)
-#define FLUID_F16C __attribute__((target("avx,f16c")))
-
-FLUID_F16C size_t widen_by_eight(const uint16_t* from, float* to, size_t n) {
-  size_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
-    _mm256_storeu_ps(to + i, _mm256_cvtph_ps(half));
-  }
-  return i;
-}
-
-FLUID_F16C size_t narrow_by_eight(const float* from, uint16_t* to, size_t n) {
-  size_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    const __m128i half = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), half);
-  }
-  return i;
-}
-
-bool converts_f16() { return __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c"); }
-#else
-size_t widen_by_eight(const uint16_t*, float*, size_t) { return 0; }
-size_t narrow_by_eight(const float*, uint16_t*, size_t) { return 0; }
-bool converts_f16() { return false; }
-#endif
-
-const bool kByEight = converts_f16();
-
-void widen(const uint16_t* from, float* to, size_t n) {
-  for (size_t i = kByEight ? widen_by_eight(from, to, n) : 0; i < n; ++i) {
-    to[i] = half_to_float(from[i], DType::f16);
-  }
-}
-
-void narrow(const float* from, uint16_t* to, size_t n) {
-  for (size_t i = kByEight ? narrow_by_eight(from, to, n) : 0; i < n; ++i) {
-    to[i] = float_to_half(from[i], DType::f16);
-  }
-}
 
 }  // namespace
 
@@ -187,16 +145,17 @@ std::string onednn_version() {
   return fmt::format("oneDNN {}.{}.{}", v->major, v->minor, v->patch);
 }
 
-void F16Conversion::run() const {
+void HalfConversion::run() const {
   const auto convert_range = [](void* context, int64_t begin, int64_t end) {
-    const auto& conversion = *static_cast<const F16Conversion*>(context);
-    uint16_t* half = conversion.f16_data + begin;
+    const auto& conversion = *static_cast<const HalfConversion*>(context);
+    uint16_t* half = conversion.half_data + begin;
     float* wide = conversion.f32_data + begin;
     const auto n = static_cast<size_t>(end - begin);
-    conversion.to_f32 ? widen(half, wide, n) : narrow(wide, half, n);
+    conversion.to_f32 ? halves_to_floats(conversion.half_dtype, half, wide, n)
+                      : floats_to_halves(conversion.half_dtype, wide, half, n);
   };
   parallel_for(count, count > kMaxSerialElements ? thread_count(0) : 1, convert_range,
-               const_cast<F16Conversion*>(this));
+               const_cast<HalfConversion*>(this));
 }
 
 }  // namespace fluid

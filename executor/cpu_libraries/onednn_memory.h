@@ -32,13 +32,14 @@ dnnl::memory::desc onednn_desc_with_dtype(const dnnl::memory::desc& desc,
 /// if class Layout cannot represent the layout of `desc`.
 std::optional<Type> with_onednn_layout(const Type& type, const dnnl::memory::desc& desc);
 
-/// A conversion from f16 to f32, or from f32 to f16, on all threads of the pool. Rounds to nearest
+/// A conversion from f16 or bf16 to f32, or back, on all threads of the pool. Rounds to nearest
 /// even. All CPUs produce the same bits, except in the payload of a NaN.
-struct F16Conversion {
-  uint16_t* f16_data = nullptr;
+struct HalfConversion {
+  DType half_dtype = DType::f16;
+  uint16_t* half_data = nullptr;
   float* f32_data = nullptr;
   int64_t count = 0;
-  bool to_f32 = true;  ///< true: `f16_data` to `f32_data`; false: `f32_data` to `f16_data`
+  bool to_f32 = true;  ///< true: `half_data` to `f32_data`; false: `f32_data` to `half_data`
 
   void run() const;
 };

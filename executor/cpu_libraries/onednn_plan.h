@@ -10,11 +10,11 @@
 
 namespace fluid {
 
-/// A LibraryTask whose dtypes oneDNN supports.
 struct OnednnTask : LibraryTask {
-  /// Whether an f16 op is computed in f32. The types in this task are then f32. The operands are
-  /// converted to f32 before the primitive runs, and the result is converted to f16 afterwards.
-  bool widened = false;
+  /// Dtype of a half-precision op that is computed in f32. The types in this task are then f32. The
+  /// operands are converted to f32 before the primitive runs, and the result is converted back
+  /// afterwards.
+  std::optional<DType> widened_from = {};
 };
 
 /// A oneDNN primitive and its memory descriptors.
