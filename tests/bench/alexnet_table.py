@@ -62,7 +62,7 @@ def main():
                             "peak_bytes": memory, "accuracy": validation["accuracy"],
                             "loss": validation["loss"], "epochs": args.epochs}
             if args.out:
-                write({"cpu": cpu_name(), "cores": os.cpu_count(), "works": results}, args.out)
+                write({"cpu": cpu_name(), "cores": os.cpu_count(), "alexnet_table": results}, args.out)
             print(f"{row}: {results[row]}", file=sys.stderr)
     print("| AlexNet on CIFAR-10 | minutes an epoch | peak memory, MiB | accuracy |\n|---|---|---|---|")
     for row, r in results.items():

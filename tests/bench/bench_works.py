@@ -55,12 +55,12 @@ def measure_machine(build, folder):
 
 
 def write(results, path):
-    """Merges `results` into the file. Replaces the results of the same workloads."""
+    """Merges `results` into the file, section by section. Replaces the results of the same workloads."""
     if os.path.exists(path):
         with open(path) as f:
             known = json.load(f)
-        for key in ("works", "kernels"):
-            if key in results:
-                results[key] = known.get(key, {}) | results[key]
+        for section, values in results.items():
+            if isinstance(values, dict):
+                results[section] = known.get(section, {}) | values
         results = known | results
     write_json(results, path)

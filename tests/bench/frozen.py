@@ -84,7 +84,7 @@ def main():
     for name, row in figures.items():
         print(f"| {name} | " + " | ".join(f"{row[c]:.0f} ({ratios[name][c]:.2f})" for c in COLUMNS) + " |")
     if args.out:
-        write({"cpu": cpu_name(), "batch": args.batch, "figures": figures, "ratios": ratios}, args.out)
+        write({"cpu": cpu_name(), "frozen": {"batch": args.batch, "figures": figures, "ratios": ratios}}, args.out)
     sys.exit(exit_code([COLUMNS[c] for c, target in TARGETS.items() if ratios["the last block"][c] > target]))
 
 

@@ -1,6 +1,6 @@
 """Compares the images per second of Fluid's readers and PyTorch's DataLoader, on the same image folder and cores.
 
-    image_loading.py --fluidrun build/release/fluidrun --data ../shared/data --scratch /tmp/images
+    image_loading.py --fluidrun build/release/fluidrun --data ../shared/data --scratch /tmp/images [--out FILE]
 
 Both decode JPEG images of about 400 x 300, take a random part of 224 x 224, mirror it with probability 0.5, and gather
 batches of u8, with --workers threads or processes. The images are CIFAR-10's, enlarged and written to --scratch. Rounds
@@ -22,6 +22,8 @@ from PIL import Image
 from torch.utils.data import DataLoader
 from torchvision import datasets
 from torchvision.transforms import v2
+
+from bench_works import cpu_name, write
 
 BATCH = 32
 
@@ -75,6 +77,7 @@ def main():
     parser.add_argument("--images", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--target", type=float, default=1.3)
+    parser.add_argument("--out")
     args = parser.parse_args()
     write_images(args.data, args.scratch, args.images)
     torch.set_num_threads(1)
@@ -87,6 +90,9 @@ def main():
     fluid, peer = (statistics.median(side) for side in zip(*rates))
     ratio = statistics.median(a / b for a, b in rates)
     print(f"{args.workers} workers: Fluid {fluid:.0f} images/s, PyTorch {peer:.0f} images/s, ratio {ratio:.2f}")
+    if args.out:
+        figures = {"workers": args.workers, "images_per_second": fluid, "torch": peer, "ratio": ratio}
+        write({"cpu": cpu_name(), "image_loading": figures}, args.out)
     sys.exit(ratio < args.target)
 
 

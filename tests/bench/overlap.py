@@ -91,7 +91,7 @@ def main():
             print(f"{name}: data {rates['data']:.0f}, step {rates['step']:.0f}, training {rates['training']:.0f} "
                   f"images/s, time {ratio:.2f} of the slower one alone", flush=True)
     if args.out:
-        write({"cpu": cpu_name(), "works": results}, args.out)
+        write({"cpu": cpu_name(), "overlap": results}, args.out)
     sys.exit(any(r["ratio"] > args.target for r in results.values()))
 
 
