@@ -143,7 +143,7 @@ inline constexpr double kLn2Low32 = 0x1.7f7d1cf79abcap-20;
 inline constexpr double kLn2High64 = 0x1.62e42fee00000p-1;
 inline constexpr double kLn2Low64 = 0x1.a39ef35793c76p-33;
 
-/// 1 / ln 2 as a sum of two numbers. The first has 12 (f32) or 32 (f64) bits.
+/// 1 / ln 2 as a sum of two numbers. The first has 12 (f32) or 32 (f64) significant bits.
 inline constexpr double kLog2EHigh32 = 0x1.7140000000000p+0;
 inline constexpr double kLog2ELow32 = 0x1.47652b82fe177p-12;
 inline constexpr double kLog2EHigh64 = 0x1.7154765200000p+0;

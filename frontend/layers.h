@@ -142,7 +142,7 @@ Value conv2d_transpose(Value x, const ConvTranspose& layer, const Loc& loc = Loc
 /// Like conv1d_transpose() for x [N, C, D, H, W].
 Value conv3d_transpose(Value x, const ConvTranspose& layer, const Loc& loc = Loc::here());
 
-/// Options of a fully connected layer. See Conv for parameters and initialisers.
+/// Options of a fully connected layer. See Conv for parameter names and initialisers.
 struct Linear {
   Required<int64_t> units;  ///< output features
   Bias bias = true;
@@ -183,7 +183,7 @@ struct StochasticDepth {
 /// unchanged.
 Value stochastic_depth(Value x, const StochasticDepth& layer, const Loc& loc = Loc::here());
 
-/// Options of batch normalisation. See Conv for parameters.
+/// Options of batch normalisation. See Conv for parameter names.
 struct BatchNorm {
   double eps = 1e-5;
   double momentum = 0.1;  ///< weight of the current batch in the running statistics
@@ -204,8 +204,8 @@ struct BatchNorm {
 /// the buffers bn0.running_mean and bn0.running_var [C]. Parameter files contain the buffers, too.
 Value batch_norm(Value x, const BatchNorm& layer = {}, const Loc& loc = Loc::here());
 
-/// Options of layer normalisation. See Conv for parameters. Scale and bias are f32 if x is f16 or
-/// bf16; else they have x's dtype.
+/// Options of layer normalisation. See Conv for parameter names. Scale and bias are f32 if x is f16
+/// or bf16; else they have x's dtype.
 struct LayerNorm {
   int64_t axis = -1;  ///< first normalised axis; negative: counted from the end
   double eps = 1e-5;

@@ -9,7 +9,7 @@
 
 namespace fluid {
 
-/// Options of an embedding. See Conv for parameters.
+/// Options of an embedding. See Conv for parameter names.
 struct Embedding {
   Required<int64_t> rows;               ///< number of table rows, such as the vocabulary size
   Required<int64_t> units;              ///< features per row
@@ -57,7 +57,7 @@ struct AttentionCache {
   Required<Value> position;  ///< integer scalar: the position of the input, from 0 to length - 1
 };
 
-/// Options of multi-head attention. See Conv for parameters and initialisers.
+/// Options of multi-head attention. See Conv for parameter names and initialisers.
 struct MultiHeadAttention {
   Required<int64_t> heads;  ///< number of heads; divides the features
   /// Number of key/value heads, a divisor of `heads`, for grouped-query attention (Ainslie et al.,
@@ -88,7 +88,7 @@ Value multi_head_attention(Value x, const MultiHeadAttention& layer, const Loc& 
 Value multi_head_attention(Value x, Value memory, const MultiHeadAttention& layer,
                            const Loc& loc = Loc::here());
 
-/// Options of a transformer block. See Conv for parameters and initialisers.
+/// Options of a transformer block. See Conv for parameter names and initialisers.
 struct TransformerBlock {
   Required<int64_t> heads;
   int64_t key_heads = 0;  ///< see MultiHeadAttention

@@ -268,8 +268,8 @@ class Recompute {
 
   // ---- Rewrite of the kernels
 
-  /// Kernel `from` without result `v` and without the ops that are needed only for `v`. Its results
-  /// include the sources of `chain` that it computes.
+  /// Returns a copy of kernel `from` without result `v` and without the ops that are needed only
+  /// for `v`. The copy also returns those sources of `chain` that it computes.
   FusionGroup without(Value v, const RecomputedChain& chain, int from) const {
     FusionGroup rest = group(from);
     std::erase(rest.outputs, v);

@@ -67,7 +67,7 @@ FewBatches few_batches(Reader& data, int64_t full_batches) {
   ReaderOptions options = data.options();
   options.shuffle_seed.reset();
   options.shuffle_buffer = 0;
-  if (data.indexed() == nullptr) {
+  if (data.as_sample_source() == nullptr) {
     const int64_t full = options.batch * options.world, wanted = full * full_batches;
     Dataset first = data.read_first(wanted, 0);
     const bool ended = first.samples() < wanted;
@@ -83,7 +83,7 @@ FewBatches few_batches(Reader& data, int64_t full_batches) {
   for (const StepSize& size : sizes.sizes) {
     samples += size.samples * std::min(*size.steps, full_batches);
   }
-  const SampleSourcePtr source(std::shared_ptr<void>(), data.indexed());
+  const SampleSourcePtr source(std::shared_ptr<void>(), data.as_sample_source());
   return {std::move(sizes), Reader(first_samples(source, samples), options)};
 }
 

@@ -124,11 +124,11 @@ auto in_background(F work, bool later) {
 
 /// Prints how many validation samples are also training samples. Prints nothing for a stream.
 void print_shared_samples(const Reader& validation, const Reader& train) {
-  if (validation.indexed() == nullptr || train.indexed() == nullptr) return;
-  const int64_t shared = common_rows(*validation.indexed(), *train.indexed());
+  if (validation.as_sample_source() == nullptr || train.as_sample_source() == nullptr) return;
+  const int64_t shared = common_rows(*validation.as_sample_source(), *train.as_sample_source());
   if (shared == 0) return;
   print_to(stderr, "--val: {} of {} samples are also trained on\n", shared,
-           validation.indexed()->samples());
+           validation.as_sample_source()->samples());
 }
 
 /// A run of `fluidrun train`. The constructor opens the inputs; run() trains.

@@ -190,7 +190,8 @@ void Ranks::reap_exited_ranks() {
     report_failure_and_stop_ranks();
 }
 
-/// Whether the failed rank lost its peer and the rank at fault may still be running.
+/// Whether the failed rank exited because another rank closed its connection, and that rank may
+/// still be running.
 bool Ranks::root_cause_may_be_running(const siginfo_t& exit_info) const {
   return lost_peer(exit_info) &&
          std::ranges::any_of(ranks_, [](const Rank& r) { return r.pid > 0; });

@@ -12,7 +12,7 @@ namespace {
 /// Inputs of Attention.
 enum AttentionInput : size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kLengths };
 
-/// Reshapes [B, T, H D] to [B, H, T, D].
+/// Reshapes [B, T, H * D] to [B, T, H, D] and transposes the result to [B, H, T, D].
 Value split_heads(const Context& c, Value x, int64_t heads) {
   if (heads <= 0) c.fail_unsupported("the number of heads is missing");
   const int64_t size = extent(c, x, 2) / heads;

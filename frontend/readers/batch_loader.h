@@ -19,7 +19,7 @@ class BatchLoader {
  public:
   virtual ~BatchLoader() = default;
   virtual const SampleData& data() const = 0;
-  virtual const SampleSource* indexed() const { return nullptr; }
+  virtual const SampleSource* as_sample_source() const { return nullptr; }
   virtual const ReaderOptions& options() const = 0;
   virtual std::optional<int64_t> samples() const { return std::nullopt; }
   virtual std::optional<int64_t> batches() const { return std::nullopt; }

@@ -67,7 +67,7 @@ class IndexedLoader : public BatchLoader {
   ~IndexedLoader() override { stop(); }
 
   const SampleData& data() const override { return *source_; }
-  const SampleSource* indexed() const override { return source_.get(); }
+  const SampleSource* as_sample_source() const override { return source_.get(); }
   const ReaderOptions& options() const override { return options_; }
   std::span<const int64_t> sample_indices() const override { return sample_indices_; }
   std::optional<int64_t> samples() const override { return samples_; }

@@ -75,7 +75,7 @@ Reader::~Reader() = default;
 Reader::Reader(Reader&&) noexcept = default;
 
 const SampleData& Reader::source() const { return loader_->data(); }
-const SampleSource* Reader::indexed() const { return loader_->indexed(); }
+const SampleSource* Reader::as_sample_source() const { return loader_->as_sample_source(); }
 std::optional<int64_t> Reader::samples() const { return loader_->samples(); }
 std::optional<int64_t> Reader::batches() const { return loader_->batches(); }
 std::vector<int64_t> Reader::batch_sizes() const { return loader_->batch_sizes(); }

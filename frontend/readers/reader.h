@@ -71,8 +71,9 @@ class Reader {
   ~Reader();
   Reader(Reader&&) noexcept;
 
-  const SampleData& source() const;      ///< the source or the stream
-  const SampleSource* indexed() const;   ///< the data if it is read by index; null for a stream
+  const SampleData& source() const;  ///< the source or the stream
+  /// Returns the data if it is read by index. Returns null for a stream.
+  const SampleSource* as_sample_source() const;
   const ReaderOptions& options() const;  ///< options, with the actual number of workers
   /// Number of samples per epoch, over all ranks; nullopt for a stream, whose length is unknown.
   std::optional<int64_t> samples() const;

@@ -66,8 +66,8 @@ class AttentionTiles {
   using Element = std::function<Expr(const Expr& row, const Expr& column)>;
   using Sum = std::function<void(const Expr& row, const Expr& lane, const Expr& sum)>;
 
-  /// A matrix [rows, lanes()] in scratch memory, in the compute dtype: one per block, or one per
-  /// strip of each block.
+  /// A matrix [rows, lanes()] of the compute dtype in scratch memory. Each block, or each strip of
+  /// a block, has its own.
   struct Tile {
     KernelWriter::Array array;
     int64_t elements = 0;

@@ -25,8 +25,8 @@ Shape require_trailing_dims(const InferCtx& c);
 /// Throws UserError unless operand 0 is a float tensor [N, C, ...] of rank `min_rank` or more. Only
 /// N may depend on the batch size.
 void require_channels(const InferCtx& c, int64_t min_rank);
-/// Throws UserError unless each operand after x has shape `scale`, and x's dtype or the dtype of
-/// the statistics. The error message calls these operands `role`. Also throws UserError if
+/// Throws UserError unless the shape of each operand after x is `scale`, and its dtype is that of x
+/// or of the statistics. The error message calls these operands `role`. Also throws UserError if
 /// attribute `eps` is negative.
 void require_scale(const InferCtx& c, const Shape& scale, const std::string& role);
 

@@ -132,7 +132,7 @@ std::string spatial_names(int dims, const std::string& prefix = "");
 /// dimensions, such as "number, or one each for the height and the width". dims = 0 means an
 /// unknown number of dimensions.
 std::string one_per_dimension_text(int dims);
-/// Returns, as text, the lengths of attribute `padding` that window_axes() accepts.
+/// Returns text that says how many values attribute `padding` may have in window_axes().
 std::string padding_lengths_text(int dims);
 
 /// Throws UserError unless `type` is a float tensor [N, C, ...] with `dims` spatial dimensions in

@@ -80,7 +80,7 @@ TEST(Stream, IsReadOnceAnEpoch) {
     Reader reader(stream, {.batch = 4});
     EXPECT_FALSE(reader.samples());
     EXPECT_FALSE(reader.batches());
-    EXPECT_EQ(reader.indexed(), nullptr);
+    EXPECT_EQ(reader.as_sample_source(), nullptr);
     EXPECT_EQ(reader.source().location(3), "sample 3 of 'counting'");
     EXPECT_EQ(reader.batch_sizes(), (std::vector<int64_t>{4}));
     EXPECT_EQ(epoch_of(reader), counted(samples));
