@@ -95,7 +95,7 @@ std::optional<Contraction> Contraction::match(KernelBuilder& b) {
   c.roots_ = *std::move(roots);
   if (!c.choose_vector_var(false) && !c.choose_vector_var(true)) return std::nullopt;
   c.choose_tiles();
-  c.choose_memory_vars();
+  c.choose_vars_accumulated_in_memory();
   return c;
 }
 
@@ -227,11 +227,11 @@ double Contraction::operand_bytes(const Vars& vars) const {
   return bytes;
 }
 
-/// Chooses the result variables whose accumulators are in memory, for example the filter taps in a
-/// filter gradient. The results along these variables read the same operands, which do not fit in
-/// the cache. One block therefore computes all these results and divides the reduction into strips
-/// whose operands fit in the cache.
-void Contraction::choose_memory_vars() {
+/// Chooses the result variables whose accumulators are in memory, for example those of the filter
+/// window in a filter gradient. The results along these variables read the same operands, which do
+/// not fit in the cache. One block therefore computes all these results and divides the reduction
+/// into strips whose operands fit in the cache.
+void Contraction::choose_vars_accumulated_in_memory() {
   const FlatRoot& sum = roots_.front();
   const Vars reduced = without(sum.reduce, {vector_});
   if (!lanes_reduced_ || reduced.empty()) return;
@@ -250,7 +250,7 @@ void Contraction::choose_memory_vars() {
     vectors *= extent.size;
     blocks /= static_cast<double>(extent.size);
     if (vectors > kMaxMemoryVectors || blocks < kMinBlocks) break;
-    memory_vars_.insert(memory_vars_.begin(), v);
+    vars_accumulated_in_memory_.insert(vars_accumulated_in_memory_.begin(), v);
   }
   strip_ = std::max<int64_t>(static_cast<int64_t>(kStripBytes / once), 1);
 }
@@ -270,10 +270,10 @@ Expr Contraction::tile_count(int64_t var) const {
 void Contraction::emit() {
   const Expr block = b_.new_var();
   b_.kernel.block_var = block.node().ivalue;
-  const Vars vars = without(roots_.front().out, memory_vars_);
+  const Vars vars = without(roots_.front().out, vars_accumulated_in_memory_);
   Expr count = Expr::index(1);
-  double products =
-      estimated_trip_count(b_, roots_.front().reduce) * estimated_trip_count(b_, memory_vars_);
+  double products = estimated_trip_count(b_, roots_.front().reduce) *
+                    estimated_trip_count(b_, vars_accumulated_in_memory_);
   for (int64_t v : vars) {
     count = count * tile_count(v);
     products *= std::min(estimated_extent(b_.extent(v)), static_cast<double>(tile_size(v)));
@@ -425,7 +425,7 @@ kir::Block& Contraction::emit_reduction_loops(const Vars& vars, double copies, k
 
 kir::Block& Contraction::emit_memory_loops(kir::Block& out) {
   kir::Block* at = &out;
-  for (int64_t v : memory_vars_) {
+  for (int64_t v : vars_accumulated_in_memory_) {
     at = &add_loop(*at, v, Expr::index(0), extent_expr(b_.extent(v)));
   }
   return *at;
@@ -442,7 +442,7 @@ void Contraction::emit_tile(const std::vector<FlatRoot>& roots, const Vars& tile
     index.push_back(Expr::var(v));
     copies *= static_cast<double>(sizes_.at(v));
   }
-  for (int64_t v : memory_vars_) {
+  for (int64_t v : vars_accumulated_in_memory_) {
     acc.dims.push_back(b_.extent(v).size);
     index.push_back(Expr::var(v));
   }
@@ -451,7 +451,7 @@ void Contraction::emit_tile(const std::vector<FlatRoot>& roots, const Vars& tile
   at->push_back({acc});
   kir::Block* point = at;
   Vars reduced = without(sum.reduce, {vector_});
-  if (!memory_vars_.empty()) {
+  if (!vars_accumulated_in_memory_.empty()) {
     const int64_t first = reduced.front();
     const Expr size = extent_expr(b_.extent(first));
     const Expr strip = b_.new_var();

@@ -49,7 +49,7 @@ class Contraction {
   std::vector<OperandLoad> operand_loads(int64_t vector_var) const;
   double result_access_cost(int64_t vector_var) const;
   void choose_tiles();
-  void choose_memory_vars();
+  void choose_vars_accumulated_in_memory();
   double operand_bytes(const Vars& vars) const;
   double tile_cost(const std::vector<OperandLoad>& loads, const Tile& a, const Tile& b) const;
   Expr tile_count(int64_t var) const;
@@ -73,8 +73,8 @@ class Contraction {
   int64_t vector_ = -1;         ///< id of the vectorized loop variable; -1: none
   bool lanes_reduced_ = false;  ///< whether the vector variable is a reduction variable
   std::vector<Tile> tiles_;
-  Vars memory_vars_;   ///< result variables that index accumulators in memory
-  int64_t strip_ = 0;  ///< iterations of the outermost reduction loop per strip
+  Vars vars_accumulated_in_memory_;  ///< result variables that index accumulators in memory
+  int64_t strip_ = 0;                ///< iterations of the outermost reduction loop per strip
   VectorLoop chunk_;
   std::map<int64_t, int64_t> sizes_;  ///< unrolled variable of a tile -> extent
 };

@@ -32,8 +32,8 @@ class Init {
   static Init xavier_uniform(double gain = 1);
   static Init xavier_normal(double gain = 1);
   /// Initialiser of He et al., "Delving deep into rectifiers", ICCV 2015. The variance is 2 / ((1 +
-  /// slope^2) fan-in), where `slope` is the negative slope of the leaky ReLU after the layer.
-  /// `mode`: the fan that scales the variance.
+  /// slope^2) fan), where `slope` is the negative slope of the leaky ReLU after the layer, and
+  /// `mode` selects fan-in or fan-out.
   static Init kaiming_uniform(double slope = 0, FanMode mode = FanMode::in);
   static Init kaiming_normal(double slope = 0, FanMode mode = FanMode::in);
   /// The normal distribution truncated to [low, high], like torch.nn.init.trunc_normal_. The bounds

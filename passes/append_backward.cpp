@@ -120,7 +120,7 @@ bool run_append_backward(ir::Program& program, const Options& options, const Tar
     } else if (const Values& parts = backward.contributions(param->result()); !parts.empty()) {
       ir::ScopedRecording as(graph, {ir::Role::backward, param->loc, param->scope, param->symbol});
       const RowUpdates updates = sparse_gradient(*param, parts);
-      const Values found = options.processes_part()
+      const Values found = options.processes_part_of_batch()
                                ? placed_in_global_batch(*param, updates, options)
                                : coalesced(*param, updates);
       sparse.push_back(param->symbol);

@@ -10,7 +10,7 @@ namespace {
 bool run_coalesce_gradients(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
-  if (directive == nullptr || !options.processes_part()) return false;
+  if (directive == nullptr || !options.processes_part_of_batch()) return false;
   const Recipe recipe(*directive);
   if (!recipe.has_sparse_gradients()) return false;
   recipe.replace_row_indices([&](size_t i, Value rows) {

@@ -93,7 +93,9 @@ struct Options {
   bool uses_collectives() const { return world > 1 || force_collectives; }
   int64_t global_samples() const { return global_batch > 0 ? global_batch : batch * world; }
   /// Whether the program processes only a micro-batch or a shard, not the whole batch.
-  bool processes_part() const { return micro_batch != MicroBatchKind::whole || uses_collectives(); }
+  bool processes_part_of_batch() const {
+    return micro_batch != MicroBatchKind::whole || uses_collectives();
+  }
   /// Rank of this process. Affects the compiled program only if `shard_optimizer` is true.
   int64_t rank = 0;
   bool shard_optimizer = false;  ///< whether to shard optimizer states over the ranks (ZeRO-1)

@@ -39,7 +39,7 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
     p.push_back(all_reduce_pass());
     p.push_back(mark_error_sync_pass());  // before dce, which erases ops of a rank without samples
   }
-  if (options.processes_part())
+  if (options.processes_part_of_batch())
     p.push_back(coalesce_gradients_pass());  // after all_reduce: coalesces the rows of all ranks
   if (options.amp)
     p.push_back(unscale_gradients_pass());  // after all_reduce: unscales the sums over ranks

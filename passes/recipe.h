@@ -75,10 +75,11 @@ class Recipe {
   /// index other than -1 occurs once, and the other rows of the gradient are 0. Null for a
   /// parameter with a dense gradient.
   ///
-  /// With Options::processes_part(), gradients have this form only after coalesce_gradients. Before
-  /// that pass, row_indices(i) holds row indices plus 1, f64 [N], and gradient(i) is [N, D]. N is
-  /// the number of rows that the global batch reads. Entries of other micro-batches and shards are
-  /// 0. The sum over all micro-batches and shards is the gradient of the global batch.
+  /// With Options::processes_part_of_batch(), gradients have this form only after
+  /// coalesce_gradients. Before that pass, row_indices(i) holds row indices plus 1, f64 [N], and
+  /// gradient(i) is [N, D]. N is the number of rows that the global batch reads. Entries of other
+  /// micro-batches and shards are 0. The sum over all micro-batches and shards is the gradient of
+  /// the global batch.
   Value row_indices(size_t i) const;
   /// Makes the gradients of the parameters `names` sparse. `rows` holds the row indices of each
   /// gradient.

@@ -51,7 +51,7 @@ void write_output(const std::string& path, const std::string& name, const Tensor
 /// the file.
 class OutputFile {
  public:
-  /// Parses the value of --output. FILE.npy or FILE.csv selects all outputs with one row per
+  /// Parses the value of --output. FILE.npy or FILE.csv selects every output that has one row per
   /// sample. NAME=@FILE selects one output. Throws UserError for other text, and if the file is not
   /// writable.
   explicit OutputFile(const std::string& text);

@@ -29,7 +29,8 @@ struct ColumnTable {
   /// `columns` are in the order of x.
   std::map<std::string, std::vector<std::string>> columns;
   std::map<std::string, std::string> options;  ///< options of the SPEC, except those in `columns`
-  /// Feed of category ids -> key of the categories in `classes`, such as y -> species.
+  /// Name of a feed that holds category ids -> name of its categories in `classes`, such as y ->
+  /// species.
   std::map<std::string, std::string> feeds;
 
   /// Class names for the integer labels in feed `feed`; empty: unknown.

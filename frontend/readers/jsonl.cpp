@@ -185,7 +185,7 @@ class JsonLines {
     data_.row_bytes = sizeof(int64_t);  // a row starts with its line number
     for (KeyValues& key : keys_) {
       if (data_.samples == 0) break;
-      RowColumn column{.type = {key.key, DType::i64, key.shape}, .offset = data_.row_bytes};
+      RowTableColumn column{.type = {key.key, DType::i64, key.shape}, .offset = data_.row_bytes};
       data_.row_bytes += key.row_bytes();
       if (key.holds_text) {
         add_categories(key, table, column);
@@ -225,7 +225,7 @@ class JsonLines {
 
   /// Converts the texts of `key` to category ids in `column`. Adds the categories to `table` if no
   /// table was given.
-  void add_categories(const KeyValues& key, ColumnTable& table, RowColumn& column) const {
+  void add_categories(const KeyValues& key, ColumnTable& table, RowTableColumn& column) const {
     const bool is_split = key.key == split_key_;
     // Excludes the categories of the split column from `table`, because this column may have other
     // values in other data.

@@ -14,7 +14,7 @@ constexpr int64_t kBytesPerRead = int64_t{1} << 20;
 void copy_row(const RowTable& table, const std::byte* row, std::span<std::byte* const> to) {
   for (size_t c = 0; c < to.size(); ++c) {
     if (to[c] == nullptr) continue;
-    const RowColumn& column = table.columns[c];
+    const RowTableColumn& column = table.columns[c];
     if (column.convert != nullptr) {
       column.convert(row + column.offset, to[c]);
     } else if (column.type.bytes() > 0) {
@@ -27,7 +27,7 @@ void copy_row(const RowTable& table, const std::byte* row, std::span<std::byte* 
 class RowTableSource : public SampleSource {
  public:
   explicit RowTableSource(RowTable table) : table_(std::move(table)) {
-    for (const RowColumn& column : table_.columns) columns_.push_back(column.type);
+    for (const RowTableColumn& column : table_.columns) columns_.push_back(column.type);
   }
   int64_t samples() const override { return table_.samples; }
   const std::vector<Column>& columns() const override { return columns_; }
@@ -45,7 +45,7 @@ class RowTableSource : public SampleSource {
     return ir::file_and_line(table_.source, value_at<int64_t>(line));
   }
   std::vector<std::string> classes(const std::string& name) const override {
-    for (const RowColumn& column : table_.columns) {
+    for (const RowTableColumn& column : table_.columns) {
       if (column.type.name == name) return column.classes;
     }
     return {};
@@ -65,7 +65,7 @@ Dataset load(const RowTable& table) {
   data.table = table.table;
   data.skipped = table.skipped;
   std::vector<Column> types;
-  for (const RowColumn& column : table.columns) types.push_back(column.type);
+  for (const RowTableColumn& column : table.columns) types.push_back(column.type);
   std::vector<Tensor> tensors = sample_buffers(types, table.samples);
   table.for_each_row([&](const std::byte* row) {
     copy_row(table, row, sample_addresses(tensors, std::ssize(data.lines)));
@@ -78,7 +78,7 @@ Dataset load(const RowTable& table) {
     data.lines = {};
   }
   for (size_t c = 0; c < tensors.size(); ++c) {
-    const RowColumn& column = table.columns[c];
+    const RowTableColumn& column = table.columns[c];
     data.columns.emplace_back(column.type.name, std::move(tensors[c]));
     if (!column.classes.empty()) data.classes[column.type.name] = column.classes;
   }

@@ -75,7 +75,7 @@ Value value_at(const std::byte* from) {
 }
 
 /// A column of a RowTable.
-struct RowColumn {
+struct RowTableColumn {
   Column type;
   int64_t offset = 0;                     ///< byte offset of the column in a row
   Conversion convert = nullptr;           ///< null: the rows store values of `type.dtype`
@@ -87,7 +87,7 @@ struct RowTable {
   std::shared_ptr<const ByteSource> rows;
   int64_t samples = 0;
   int64_t row_bytes = 0;
-  std::vector<RowColumn> columns = {};
+  std::vector<RowTableColumn> columns = {};
   std::string source = {};  ///< path of the parsed text file
   ColumnTablePtr table = nullptr;
   SkippedRecords skipped = {};

@@ -135,8 +135,8 @@ std::string one_per_dimension_text(int dims);
 /// Returns text that says how many values attribute `padding` may have in window_axes().
 std::string padding_lengths_text(int dims);
 
-/// Throws UserError unless `type` is a float tensor [N, C, ...] with `dims` spatial dimensions in
-/// which at most N depends on the batch size.
+/// Throws UserError unless `type` is a float tensor [N, C, ...] with `dims` spatial dimensions.
+/// Only N may depend on the batch size.
 void require_spatial_input(const InferCtx& c, const Type& type, int dims);
 /// Like require_spatial_input(), for two spatial dimensions.
 void require_nchw(const InferCtx& c, const Type& type);
