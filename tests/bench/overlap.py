@@ -54,7 +54,8 @@ def training_rate(args, program, spec):
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         with open(log) as f:
             epochs = [e for e in map(json.loads, f) if e.get("event") == "epoch"]
-    return BATCH * epochs[-1]["steps"] / epochs[-1]["seconds"]
+    first, second = epochs  # "steps" counts from the start of the training
+    return BATCH * (second["steps"] - first["steps"]) / second["seconds"]
 
 
 def measure(args, program, memory):
