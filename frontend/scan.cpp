@@ -91,7 +91,8 @@ class Recorder {
   }
 
  private:
-  /// Records the ops of the step in the outer graph, with arguments for the carries and elements.
+  /// Records the ops of the step in the outer graph; move_into_body() moves them to the body.
+  /// Argument ops stand for the carries and the elements.
   ScanStep record_step(const ScanBody& body) {
     for (size_t i = 0; i < operands_.size(); ++i) {
       Type type = operands_[i].type();

@@ -98,9 +98,10 @@ Value root_of(Value v);
 /// that may be out of bounds.
 bool may_reject_data(const ir::Op& op);
 
-/// Results that are written while the step's data may still be rejected. This is the case before
-/// the last data check or, with several processes, before the ranks exchange their error words.
-/// Such a result must not alias a variable, because a rejected step leaves variables unchanged.
+/// Results that are written while the step's data may still be rejected: before the last data check
+/// or, with several processes, before the ranks exchange their error words (the flags of rejected
+/// data). Such a result must not alias a variable, because a rejected step leaves variables
+/// unchanged.
 std::set<Value> results_before_error_sync(const ir::Graph& final_graph);
 
 /// Cache of in-place pairs: for each op, the (result, operand) pairs that may share memory. Fused

@@ -20,9 +20,9 @@ class BatchLength {
   /// allocate. Throws UserError if no column determines the length, if the lengths of two columns
   /// differ, or if the length is 0.
   int64_t of(const Batch& batch) const;
-  /// Returns the length of a step to prepare. For a program with kLength, returns `length`, which
-  /// must be at least 1. For a program without kLength, returns 1, and `length` must be 0. Throws
-  /// UserError for any other `length`.
+  /// Returns the sequence length for which to prepare a step. For a program with kLength, returns
+  /// `length`, which must be at least 1. For a program without kLength, returns 1, and `length`
+  /// must be 0. Throws UserError for any other `length`.
   int64_t checked(int64_t length) const;
 
  private:

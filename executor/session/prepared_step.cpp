@@ -179,8 +179,8 @@ void PreparedStep::enable_profiling(const ProfileOptions& options) {
   recorder_.emplace(options, calls);
 }
 
-const std::vector<OutputView>& PreparedStep::complete_outputs(size_t slot,
-                                                              const PlaceMemory& memory) {
+const std::vector<OutputView>& PreparedStep::finish_outputs(size_t slot,
+                                                            const PlaceMemory& memory) {
   if (std::exchange(has_metric_values_[slot], true)) return output_views_[slot];
   for (size_t i = 0; i < output_views_[slot].size(); ++i) {
     OutputView& output = output_views_[slot][i];

@@ -89,7 +89,7 @@ class PreparedStep {
   void gather_outputs(size_t run, size_t slot, const PlaceMemory& memory) const;
   /// Returns the outputs in `slot` once all runs are complete, and computes the metrics' values.
   /// Large outputs that are not metrics are valid only after fetch_output().
-  const std::vector<OutputView>& complete_outputs(size_t slot, const PlaceMemory& memory);
+  const std::vector<OutputView>& finish_outputs(size_t slot, const PlaceMemory& memory);
   /// Copies output `output_index` in `slot` to the host, if it is not there yet.
   void fetch_output(size_t slot, size_t output_index, const PlaceMemory& memory);
 

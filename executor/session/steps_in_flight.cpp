@@ -294,7 +294,7 @@ StepsInFlight::InFlightStep& StepsInFlight::completed_step(size_t slot, uint64_t
 }
 
 const std::vector<OutputView>& StepsInFlight::outputs(size_t slot, uint64_t step_number) {
-  return completed_step(slot, step_number).step->complete_outputs(slot, steps_.memory());
+  return completed_step(slot, step_number).step->finish_outputs(slot, steps_.memory());
 }
 
 void StepsInFlight::fetch_output(size_t slot, uint64_t step_number, size_t output) {

@@ -366,9 +366,11 @@ class TableReader {
     }
     if (!columns_.split) return;
     const std::string& name = names_[*columns_.split];
-    ColumnTable values;  // not part of `table`: other files may have other values
-    values.classes[name] = categories_of(split_values_.texts());
-    add_texts(name, name, split_values_, values);
+    // The names of the splits in this file. `table` does not hold them, because it also applies to
+    // other files, which may name other splits.
+    ColumnTable split_names;
+    split_names.classes[name] = categories_of(split_values_.texts());
+    add_texts(name, name, split_values_, split_names);
   }
 
   /// Adds a column. Its values start at byte offset_ of a row and have `value_bytes` bytes each.

@@ -327,7 +327,7 @@ class IndexedLoader : public BatchLoader {
     return {options_.shuffle_seed.value_or(0), slot.epoch};
   }
 
-  /// Returns the position in the epoch of a row of `slot`.
+  /// Returns the position of a row of `slot` within its epoch.
   int64_t position_of(const Slot& slot, int64_t row) const {
     const int64_t in_batch = slot.shard.first + row - lead_;
     return slot.at + (in_batch < 0 ? slot.global_batch_size - 1 : in_batch);

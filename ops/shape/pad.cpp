@@ -123,12 +123,12 @@ Values pad_grad(const GradCtx& c) {
   return {dx};
 }
 
-/// Returns the index in x of the element that is copied to position `index`, along one dimension.
-/// Positions count from x's first element; positions outside [0, extent) are padding.
-Expr repeated_index(Mode mode, const Expr& index, int64_t extent) {
+/// Returns, along one dimension, the index in x of the element that is copied to output position
+/// `position`. Positions count from x's first element; those outside [0, extent) are padding.
+Expr repeated_index(Mode mode, const Expr& position, int64_t extent) {
   const Expr last = Expr::index(extent - 1), zero = Expr::index(0);
-  if (mode == Mode::edge) return scalar::min(scalar::max(index, zero), last);
-  const Expr distance = scalar::max(index, zero - index);
+  if (mode == Mode::edge) return scalar::min(scalar::max(position, zero), last);
+  const Expr distance = scalar::max(position, zero - position);
   return scalar::min(distance, last + last - distance);
 }
 
