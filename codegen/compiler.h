@@ -26,7 +26,7 @@ struct CompilerOptions {
   /// there is no disk cache.
   std::string cache_dir;
   /// Maximum size of the disk cache in bytes. Above this size, the least recently used entries
-  /// are removed.
+  /// are removed. The size is checked after compiling, at most once a minute.
   int64_t cache_limit = 512 << 20;
   int threads = 1;  ///< number of compilation threads
   /// LLVM's name of the target CPU, such as "x86-64-v2". Empty: the host CPU.

@@ -52,9 +52,9 @@ struct PlannedTask {
   OnednnPlan plan;
 };
 
-/// Returns the primitive of an op. oneDNN's CPU kernels have no f16, and without AVX-512 no bf16
-/// except reference code: such an op is widened to f32. Returns nullopt if oneDNN has only
-/// reference code in f32, too.
+/// Returns the primitive of an op. If oneDNN has no optimised kernel for a half-precision op, the
+/// op is widened to f32: oneDNN's CPU kernels have no f16, and without AVX-512 no bf16. Returns
+/// nullopt if oneDNN has no optimised kernel in f32 either.
 std::optional<PlannedTask> planned(const ir::Op& op, const EpilogueOps& chain, int64_t batch,
                                    const OnednnKernelEntry& entry) {
   auto task = task_of(op, chain, batch, entry);

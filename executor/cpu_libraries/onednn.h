@@ -21,12 +21,14 @@ struct OnednnRates {
 /// Returns oneDNN's candidate kernels for `op` followed by `epilogue` (a bias, a relu, or both),
 /// fastest first. Types must be concrete. Each kernel has a candidate with the layouts that oneDNN
 /// prefers. If these differ from the layouts of `op`, the kernel has a second candidate with the
-/// layouts of `op`, which reorders tensors in the workspace. f16 operands are converted to f32 in
-/// the workspace, and the result is converted back; so are bf16 operands on CPUs without AVX-512.
+/// layouts of `op`, which reorders tensors in the workspace. If oneDNN has no optimised kernel for
+/// a half-precision op, its operands are converted to f32 in the workspace, and the result is
+/// converted back.
 ///
-/// Returns no candidate if oneDNN has only reference code for the op, or if the dtype is not f32,
-/// bf16 or f16. Omits candidates with a layout that class Layout cannot represent. The candidates
-/// depend on the instruction set and the number of OpenMP threads, not on measured times.
+/// Returns no candidate if oneDNN has only reference code for the op in f32, too, or if the dtype
+/// is not f32, bf16 or f16. Omits candidates with a layout that class Layout cannot represent. The
+/// candidates depend on the instruction set and the number of OpenMP threads, not on measured
+/// times.
 std::vector<KernelCandidate> onednn_candidates(const ir::Op& op, const EpilogueOps& epilogue,
                                                const OnednnRates& rates);
 

@@ -131,7 +131,7 @@ std::string half_instructions_text(const Target& target, DType half) {
       })) {
     return "";
   }
-  return fmt::format("this CPU has no {} instructions: mixed precision saves memory, not time",
+  return fmt::format("this CPU has no {} instructions: mixed precision saves no time",
                      name_of(half));
 }
 

@@ -67,8 +67,8 @@ class StepPlanner {
 /// mixed precision saves 8.0 MiB" or "f32 needs 20.0 MiB: mixed precision needs more, by 8.0 MiB".
 std::string f32_comparison_text(const StepPlanner& planner, int64_t batch, int64_t arena_bytes);
 
-/// Returns a note such as "this CPU has no bf16 instructions: mixed precision saves memory, not
-/// time". `half`: f16 or bf16. Returns "" if the target is a GPU or has instructions for `half`.
+/// Returns a note such as "this CPU has no bf16 instructions: mixed precision saves no time".
+/// `half`: f16 or bf16. Returns "" if the target is a GPU or has instructions for `half`.
 std::string half_instructions_text(const Target& target, DType half);
 
 }  // namespace fluid

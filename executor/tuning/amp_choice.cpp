@@ -102,18 +102,21 @@ std::optional<StepCost> cost_if_it_fits(const Program& program, Place place,
   return std::nullopt;
 }
 
+/// Part of the cache key. Raise it when other library kernels are chosen for the same program.
+constexpr int kLibraryChoiceVersion = 2;
+
 /// The cache key: a hash of everything that affects the measurements.
 std::string key_of(const Program& program, Place place, const ExecutorOptions& o) {
   const std::unique_ptr<ir::Program> recorded = strip_locations(program.ir());
   for (ir::Op* train : recipes_of(recorded->main())) train->attrs.erase("lr");
   const AmpOptions amp = o.precision.amp.value_or(AmpOptions());
-  return "k" +
-         ObjectCache::hash_digits(fmt::format(
-             "amp {} {} {} {} {} {} {} {} {} {} {}\n{}, {}\n{}\n{}", o.batch, o.micro_batches,
-             o.memory_limit, o.gpu.prefetch, fluid::name_of(amp.dtype), fmt::join(amp.in_f32, ","),
-             fmt::join(amp.in_half, ","), o.debug.libraries, o.debug.fuse, o.gpu.tf32,
-             o.gpu.workspace, emit::code_generator_version(), library_version(),
-             describe_machine(place, o.threads, o.cache_dir), ir::print(*recorded)));
+  return "k" + ObjectCache::hash_digits(fmt::format(
+                   "amp {} {} {} {} {} {} {} {} {} {} {} {}\n{}, {}\n{}\n{}", kLibraryChoiceVersion,
+                   o.batch, o.micro_batches, o.memory_limit, o.gpu.prefetch,
+                   fluid::name_of(amp.dtype), fmt::join(amp.in_f32, ","),
+                   fmt::join(amp.in_half, ","), o.debug.libraries, o.debug.fuse, o.gpu.tf32,
+                   o.gpu.workspace, emit::code_generator_version(), library_version(),
+                   describe_machine(place, o.threads, o.cache_dir), ir::print(*recorded)));
 }
 
 ObjectCache cache_of(const ExecutorOptions& options) {

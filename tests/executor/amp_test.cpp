@@ -71,7 +71,15 @@ void expect_close_to_f32(const AmpOptions& amp, double most, double memory) {
   EXPECT_LT(static_cast<double>(half.transient), memory * static_cast<double>(exact.transient));
 }
 
-TEST(Amp, InBf16GradientsAreThoseOfF32) { expect_close_to_f32({.dtype = bf16}, 0.08, 0.75); }
+/// Without AVX-512, libraries compute bf16 in f32, on temporary copies.
+TEST(Amp, InBf16GradientsAreThoseOfF32) {
+#if defined(__x86_64__)
+  const bool libraries_compute_bf16 = __builtin_cpu_supports("avx512bw");
+#else
+  const bool libraries_compute_bf16 = false;
+#endif
+  expect_close_to_f32({.dtype = bf16}, 0.08, libraries_compute_bf16 ? 0.75 : 1);
+}
 
 /// Libraries compute in f32: what one kernel reads and writes is there in both.
 TEST(Amp, InF16GradientsAreThoseOfF32) { expect_close_to_f32({.dtype = f16}, 0.027, 0.95); }
@@ -231,9 +239,10 @@ TEST(Amp, APrecisionIsReadFromItsText) {
 }
 
 TEST(Amp, TakesThePrecisionThatFits) {
-  const Executor exe(
-      mnist_fluid_program(), cpu(),
-      {.batch = 128, .memory_limit = int64_t{8} << 20, .precision = {.choose_amp = true}});
+  ExecutorOptions options = {
+      .batch = 128, .memory_limit = int64_t{8} << 20, .precision = {.choose_amp = true}};
+  options.debug.libraries = false;  // the memory that libraries need depends on the CPU
+  const Executor exe(mnist_fluid_program(), cpu(), options);
   EXPECT_TRUE(exe.amp().has_value());
   EXPECT_NE(exe.amp_choice()->text().find(": f32 does not fit, o1 "), std::string::npos)
       << exe.amp_choice()->text();

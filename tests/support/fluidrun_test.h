@@ -91,7 +91,8 @@ class FluidrunTest : public ::testing::Test {
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_.path())) {
       const std::string path = entry.path().string();
-      const bool kernel = path.find("/cache/") != std::string::npos && path.ends_with(".o");
+      const bool kernel = path.find("/cache/") != std::string::npos &&
+                          (path.ends_with(".o") || path.ends_with("/kernels.evicted"));
       if (!kernel && !path.ends_with("/cache")) names.insert(path);
     }
     return names;
