@@ -309,7 +309,8 @@ endfunction()
 # test_threads: the multi-threaded sources that depend only on ir, and their tests, to be built with the thread
 # sanitizer. Builds in a minute, where all of Fluid would take 15 minutes.
 function(fluid_thread_tests)
-  file(GLOB sources CONFIGURE_DEPENDS executor/comm/*.cpp executor/options/changes.cpp executor/options/world.cpp
+  file(GLOB sources CONFIGURE_DEPENDS executor/comm/*.cpp executor/device/half_arrays.cpp
+                                      executor/options/changes.cpp executor/options/world.cpp
                                       frontend/files/*.cpp frontend/images/*.cpp
                                       frontend/readers/*.cpp frontend/tokenizers/*.cpp)
   set(tests executor/collective_queue executor/communicator executor/store frontend/reader
