@@ -14,6 +14,10 @@ constexpr int64_t kMinThreads = 128;
 // Maximum index of an element on a GPU. Less than INT32_MAX, because the last vector of a loop may
 // extend past the end of a buffer.
 constexpr int64_t kIndexLimit = INT32_MAX - 0xffff;
+// Maximum number of threads of a grid per multiprocessor: twice what sm_80 to sm_100 run at a time.
+constexpr int64_t kMaxThreadsPerMultiprocessor = 2 * 2048;
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
@@ -30,9 +34,12 @@ int64_t max_batch(std::span<const kir::Buffer> buffers) {
   return most;
 }
 
-int64_t GpuLaunch::grid_size(int64_t batch) const {
+int64_t GpuLaunch::grid_size(int64_t batch, int64_t multiprocessors) const {
   const int64_t thread_groups = threads / thread_group_size;
-  return (kir::evaluate(blocks, batch) + thread_groups - 1) / thread_groups;
+  const int64_t grid = divide_up(kir::evaluate(blocks, batch), thread_groups);
+  const int64_t most =
+      std::max<int64_t>(kMaxThreadsPerMultiprocessor * multiprocessors / threads, 1);
+  return grid == 0 ? 0 : divide_up(grid, divide_up(grid, most));
 }
 
 std::vector<kir::Kernel> split_off_finish(kir::Kernel kernel) {

@@ -36,9 +36,12 @@ struct GpuLaunch {
   int64_t shared_bytes = 0;
   Expr blocks;
   int64_t thread_group_size = 1;
-  /// Returns the CUDA grid size at which each thread group runs one block of the kernel IR. A
-  /// smaller grid is valid, because thread groups run blocks in a grid-stride loop.
-  int64_t grid_size(int64_t batch) const;
+  /// Returns the CUDA grid size for a GPU of `multiprocessors` multiprocessors. Thread groups run
+  /// blocks of the kernel IR in a grid-stride loop, each about as many as the others: one, or as
+  /// many as keep the grid below the size that fills the GPU twice. So each thread computes once
+  /// what its blocks share, such as the bias correction of Adam. Results do not depend on the grid
+  /// size.
+  int64_t grid_size(int64_t batch, int64_t multiprocessors) const;
 };
 
 /// A PTX module and the launches of its kernels. The arguments of every kernel are the addresses of

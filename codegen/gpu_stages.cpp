@@ -10,9 +10,9 @@ namespace {
 
 /// Maximum number of extra elements that a thread of the row-wise schedule (Sweep) may process,
 /// compared with an even distribution over kBusyThreads threads. Above this limit, the group is
-/// split into several kernels. With four loads in flight and 0.6 us per load, 100 elements take 15
-/// us, more than the launches of two or three kernels.
-constexpr double kMaxExtraElements = 100;
+/// split into several kernels. An H200 took 30 us to combine 512 partial results in one thread, 60
+/// ns for each, and about 2 us for a short kernel of a graph.
+constexpr double kMaxExtraElements = 32;
 constexpr double kMinSplitTerms = 8;  // minimum length of a partial reduction
 // Approximate number of elements that a thread processes.
 constexpr double kElementsPerThread = 4;
@@ -31,8 +31,11 @@ class Stages {
     int last = 0;
     for (const FusionRoot& s : base_.group.roots) last = std::max(last, s.stage);
     for (int stage = 0; stage <= last; ++stage) {
-      for (const auto& roots : roots_with_equal_loops(stage, true)) emit_reductions(roots);
+      std::vector<PartialReductions> partials;
+      for (const auto& roots : roots_with_equal_loops(stage, true))
+        emit_reductions(roots, partials);
       for (const auto& roots : roots_with_equal_loops(stage, false)) emit_roots(roots);
+      for (const PartialReductions& p : partials) combine(p);
     }
     for (const GroupPart& part : base_.group.parts) emit_deferred(part);
     for (kir::Kernel& kernel : kernels_) kernel.buffers = base_.kernel.buffers;
@@ -42,16 +45,23 @@ class Stages {
  private:
   using Buffers = std::array<int64_t, 2>;  ///< buffer index of each result of a reduction
 
+  /// Reductions with equal loops, whose partial results a kernel has stored.
+  struct PartialReductions {
+    std::vector<int> ids;
+    Vars split;                    ///< reduction variables that index the partial results
+    std::vector<int64_t> buffers;  ///< of the partial results of each reduction
+  };
+
   const FusionRoot& source(int id) const { return base_.group.roots[static_cast<size_t>(id)]; }
 
   /// Returns the ids of a stage's reductions or, if `reductions` is false, of its elementwise
-  /// roots. Groups roots with equal loops. Omits deferred roots.
+  /// roots. Groups roots with equal loops. Omits roots that are deferred or emitted.
   std::vector<std::vector<int>> roots_with_equal_loops(int stage, bool reductions) const {
     std::vector<std::vector<int>> sets;
     for (int id = 0; id < static_cast<int>(base_.group.roots.size()); ++id) {
       const FusionRoot& s = source(id);
-      if (s.stage != stage || s.combine.has_value() != reductions || deferred_.contains(id))
-        continue;
+      const bool later_or_done = deferred_.contains(id) || emitted_.contains(id);
+      if (s.stage != stage || s.combine.has_value() != reductions || later_or_done) continue;
       const auto same = std::ranges::find_if(sets, [&](const std::vector<int>& set) {
         return source(set[0]).out == s.out && source(set[0]).reduce == s.reduce;
       });
@@ -107,7 +117,7 @@ class Stages {
   void emit_deferred(const GroupPart& part) {
     std::vector<int> ids;
     std::ranges::copy_if(part.roots, std::back_inserter(ids),
-                         [&](int id) { return deferred_.contains(id); });
+                         [&](int id) { return deferred_.contains(id) && !emitted_.contains(id); });
     if (!ids.empty()) emit_roots(ids);
   }
 
@@ -119,26 +129,17 @@ class Stages {
     emit(b, std::move(roots), {});
   }
 
-  void emit_reductions(const std::vector<int>& ids) {
+  /// Emits the reductions `ids`: completely, or their partial results, which it adds to `partials`.
+  void emit_reductions(const std::vector<int>& ids, std::vector<PartialReductions>& partials) {
     const Vars split = split_vars(source(ids[0]));
     if (split.empty()) return emit_roots(ids);
-    const std::vector<int64_t> partial = emit_partial_reductions(ids, split);
-    KernelBuilder b = base_;
-    std::vector<FlatRoot> roots;
-    for (size_t i = 0; i < ids.size(); ++i) {
-      FlatRoot& root = roots.emplace_back(flat(b, ids[i]));
-      Vars kept = split;
-      kept.insert(kept.end(), root.out.begin(), root.out.end());
-      root.reduce = split;
-      root.body = load(partial[i], root.acc_dtype, row_major_index(b, kept));
-      store_if_consumed(root);
-    }
-    emit(b, std::move(roots), {.may_vectorize_rows = false});
+    partials.push_back({ids, split, emit_partial_reductions(ids, split)});
   }
 
-  /// Emits a kernel that computes partial reductions over all reduction variables except `split`.
-  /// Returns, for each reduction, the index of the buffer that holds its partial results. The
-  /// partial results are indexed by `split` and by the result variables.
+  /// Emits a kernel that computes partial reductions over all reduction variables except `split`,
+  /// and the elementwise roots of the same stage that loop over the same elements. Returns, for
+  /// each reduction, the index of the buffer that holds its partial results. The partial results
+  /// are indexed by `split` and by the result variables.
   std::vector<int64_t> emit_partial_reductions(const std::vector<int>& ids, const Vars& split) {
     KernelBuilder b = base_;
     std::vector<FlatRoot> roots;
@@ -154,8 +155,112 @@ class Stages {
       root.buffers = {partial.back()};
       root.unrounded = true;
     }
+    for (const int id : maps_over_elements_of(source(ids[0]))) {
+      roots.push_back(flat(b, id));
+      emitted_.insert(id);
+    }
     emit(b, std::move(roots), {});
     return partial;
+  }
+
+  /// Returns the ids of the elementwise roots that loop over all elements that `reduction` reads,
+  /// in the same stage. They do not store to an input of a reduction of their stage
+  /// (in_place_pairs).
+  std::vector<int> maps_over_elements_of(const FusionRoot& reduction) const {
+    Vars loops = without_unit_dims(reduction.out);
+    for (const int64_t v : without_unit_dims(reduction.reduce)) loops.push_back(v);
+    std::vector<int> ids;
+    for (const auto& set : roots_with_equal_loops(reduction.stage, false)) {
+      if (std::ranges::is_permutation(without_unit_dims(source(set[0]).out), loops))
+        ids.insert(ids.end(), set.begin(), set.end());
+    }
+    return ids;
+  }
+
+  /// Emits a kernel that combines partial results in order, and computes the elementwise roots that
+  /// loop over the results.
+  void combine(const PartialReductions& p) {
+    const std::vector<int> maps = maps_over_results_of(p.ids);
+    KernelBuilder b = base_;
+    std::vector<FlatRoot> roots;
+    for (size_t i = 0; i < p.ids.size(); ++i) {
+      FlatRoot& root = roots.emplace_back(flat(b, p.ids[i]));
+      Vars kept = p.split;
+      kept.insert(kept.end(), root.out.begin(), root.out.end());
+      root.reduce = p.split;
+      root.body = load(p.buffers[i], root.acc_dtype, row_major_index(b, kept));
+      if (!read_only_by(p.ids[i], maps)) store_if_consumed(root);
+    }
+    for (const int id : maps) roots.push_back(map_of_results(b, id, roots.front().out));
+    emitted_.insert(maps.begin(), maps.end());
+    emit(b, std::move(roots), {.may_vectorize_rows = false});
+  }
+
+  /// Returns an elementwise root that reads the reductions of its row, with the row variables
+  /// `rows` of the reductions.
+  static FlatRoot map_of_results(KernelBuilder& b, int id, const Vars& rows) {
+    FlatRoot root =
+        flatten(b, id, [](const Expr& let) { return read_let(let.node().ivalue, let.dtype()); });
+    for (size_t i = 0; i < rows.size(); ++i) substitute(root, root.out[i], Expr::var(rows[i]));
+    root.out = rows;
+    return root;
+  }
+
+  /// Returns the ids of the elementwise roots that the kernel of the complete reductions `ids` may
+  /// compute: they loop over the results, and read no other reduction. There are none if the part
+  /// has other reductions, whose kernels could read what such a root overwrites.
+  std::vector<int> maps_over_results_of(const std::vector<int>& ids) const {
+    const GroupPart& part = *std::ranges::find_if(base_.group.parts, [&](const GroupPart& p) {
+      return std::ranges::find(p.roots, ids[0]) != p.roots.end();
+    });
+    std::vector<int> maps;
+    for (const int id : part.roots) {
+      if (source(id).combine && std::ranges::find(ids, id) == ids.end()) return {};
+      if (!source(id).combine && loops_over_results(source(id), ids)) maps.push_back(id);
+    }
+    // Roots with equal loops are computed together, because one may store to what another reads.
+    const auto is_left = [&](int id) {
+      return !source(id).combine && std::ranges::find(maps, id) == maps.end() &&
+             std::ranges::any_of(maps, [&](int map) { return source(map).out == source(id).out; });
+    };
+    return std::ranges::any_of(part.roots, is_left) ? std::vector<int>() : maps;
+  }
+
+  /// Whether each element of an elementwise root reads the results of the reductions `ids` at its
+  /// own index, and reads one of them.
+  bool loops_over_results(const FusionRoot& map, const std::vector<int>& ids) const {
+    const Vars rows = without_unit_dims(map.out);
+    bool reads = false, same = true;
+    for_each_node(map.body, [&](const Expr& e) {
+      if (e.op() != ScalarOp::let) return;
+      Vars index;
+      for (const Expr& arg : e.args()) {
+        if (arg.op() == ScalarOp::var) index.push_back(arg.node().ivalue);
+      }
+      reads = true;
+      same = same && index == rows && std::ranges::find(ids, reduction_of(e).root) != ids.end();
+    });
+    const Vars results = without_unit_dims(source(ids[0]).out);
+    return reads && same && std::ranges::equal(rows, results, [&](int64_t a, int64_t b) {
+             return base_.extent(a) == base_.extent(b);
+           });
+  }
+
+  /// Whether no root but `maps` reads the results of the reduction `id`.
+  bool read_only_by(int id, const std::vector<int>& maps) const {
+    for (int reader = 0; reader < static_cast<int>(base_.group.roots.size()); ++reader) {
+      if (std::ranges::find(maps, reader) != maps.end()) continue;
+      if (reads_reduction(source(reader).body, id)) return false;
+    }
+    return true;
+  }
+
+  static bool reads_reduction(const Expr& body, int reduction) {
+    bool found = false;
+    for_each_node(body, [&](const Expr& e) {
+      found |= e.op() == ScalarOp::let && reduction_of(e).root == reduction;
+    });
+    return found;
   }
 
   /// Returns the reduction variables that index the partial results, outermost first. Returns an
@@ -202,6 +307,7 @@ class Stages {
   KernelBuilder base_;  ///< copied for each kernel; contains all buffers added so far
   std::string name_;
   std::set<int> deferred_;       ///< ids of the deferred roots
+  std::set<int> emitted_;        ///< ids of the elementwise roots in the kernels of reductions
   std::vector<Buffers> stored_;  ///< scratch buffers of reduction results, indexed by root id
   std::vector<kir::Kernel> kernels_;
 };
@@ -224,6 +330,17 @@ bool can_replace_finish(const Group& group) {
          });
 }
 
+/// Number of partial results that a thread of the finish function combines, one after the other.
+double finish_elements(const std::vector<kir::Kernel>& sweep) {
+  if (sweep.size() == 1) return 0;
+  double elements = 0;
+  for (const kir::Buffer& b : sweep.front().buffers) {
+    if (b.role == kir::Buffer::Role::scratch)
+      elements += static_cast<double>(b.elements.at(kir::kNominalBatch));
+  }
+  return elements / static_cast<double>(sweep.back().thread_group_size);
+}
+
 }  // namespace
 
 bool leaves_gpu_idle(const Group& group, const std::vector<kir::Kernel>& sweep) {
@@ -236,7 +353,8 @@ bool leaves_gpu_idle(const Group& group, const std::vector<kir::Kernel>& sweep) 
   const auto threads = static_cast<double>(kir::evaluate(kernel.blocks, kir::kNominalBatch) *
                                            kernel.thread_group_size);
   const double work = elements / threads / static_cast<double>(kernel.vector_width);
-  return work * (1 - threads / kBusyThreads) > kMaxExtraElements;
+  const double extra = std::max(work * (1 - threads / kBusyThreads), 0.0);
+  return extra + finish_elements(sweep) > kMaxExtraElements;
 }
 
 std::vector<kir::Kernel> schedule_in_stages(const Group& group, const std::string& name) {

@@ -8,7 +8,8 @@
 // each block, only 16 threads are busy, each with 4 channels. In the schedule of this file, the
 // kernels of a stage compute all results of the stage in parallel. A reduction of many elements to
 // few results is split into partial reductions, and another kernel combines the partial results in
-// order.
+// order. Elementwise roots over the same elements are computed with the partial reductions, and
+// elementwise roots over the results with their combination.
 
 #include <vector>
 

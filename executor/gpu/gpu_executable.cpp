@@ -182,7 +182,7 @@ void GpuExecutable::launch_kernel(const LoadedKernel& kernel,
   std::vector<void*> arguments;
   for (void* const& address : addresses) arguments.push_back(const_cast<void**>(&address));
   arguments.push_back(&batch);
-  const int64_t grid = kernel.launch.grid_size(batch_);
+  const int64_t grid = kernel.launch.grid_size(batch_, gpu_->gpu.multiprocessors());
   if (grid == 0) return;
   gpu_->gpu.launch(gpu_->stream, kernel.entry, grid, kernel.launch.threads, arguments);
 }

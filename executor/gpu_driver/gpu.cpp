@@ -82,7 +82,11 @@ void GpuMemory::swap(GpuMemory& other) {
 Gpu::Gpu(const FluidGpuTable& table, int device)
     : table_(table),
       gpu_(create_handle<decltype(gpu_), FluidGpu>(
-          table, nullptr, [&](FluidGpu** gpu) { return table.open(device, gpu); })) {}
+          table, nullptr, [&](FluidGpu** gpu) { return table.open(device, gpu); })) {
+  FluidGpuDescription description{};
+  check(table.describe(device, &description));
+  multiprocessors_ = description.multiprocessors;
+}
 
 std::pair<int64_t, int64_t> Gpu::memory_info() const {
   int64_t free = 0, total = 0;

@@ -117,6 +117,7 @@ class Gpu {
   int64_t allocated_bytes(GpuMemory::Location location) const {
     return location == GpuMemory::Location::gpu ? allocated_bytes_->gpu : allocated_bytes_->host;
   }
+  int64_t multiprocessors() const { return multiprocessors_; }
   /// GPU memory in bytes: {free, total}.
   std::pair<int64_t, int64_t> memory_info() const;
 
@@ -168,6 +169,7 @@ class Gpu {
 
   const FluidGpuTable& table_;
   GpuHandle<FluidGpu, &FluidGpuTable::close> gpu_;
+  int64_t multiprocessors_ = 0;
   std::unique_ptr<AllocatedBytes> allocated_bytes_ = std::make_unique<AllocatedBytes>();
 };
 

@@ -1,7 +1,8 @@
 // Benchmarks one workload on Fluid:
 //   fluid_bench WORK [CACHE_DIR [PLACE]]  measures steps whenever stdin has a line
 //   fluid_bench WORK --save FILE          writes the program to a file, for fluidrun plan
-//   fluid_bench WORK --kernels CACHE_DIR  prints the calls of a step as JSON, for kernels.py
+//   fluid_bench WORK --kernels CACHE_DIR [PLACE]  prints the calls of a step as JSON, for
+//   kernels.py
 // The protocol and the steps are those of torch_peer.py: feed the batch, run, fetch the loss or the
 // result as a number. On a GPU, the batch is copied to the device once. Every step is one CUDA
 // graph, and the host waits for its outputs.
@@ -329,6 +330,12 @@ void print_ready(const std::string& name, double first_s, const fl::Executor& ex
               static_cast<long long>(exe.memory().total));
 }
 
+/// A batch with an equal id is not copied to the GPU again.
+void keep_batch_on_gpu(Work& w, fl::ExecutorOptions& options) {
+  w.batch.id = 1;
+  options.gpu.prefetch = false;
+}
+
 /// Lower quartile of times: that of a step which other programs hardly disturbed.
 double lower_quartile(std::vector<double> values) {
   const auto at = values.begin() + std::ssize(values) / 4;
@@ -360,14 +367,22 @@ nlohmann::ordered_json calls_of(const fl::ProfiledStep& step) {
   return calls;
 }
 
-void print_calls(std::string name, const std::string& cache_dir) {
+/// The memory level of a CPU that the arena fits into, and its copy bandwidth there.
+nlohmann::ordered_json cpu_memory(double arena_bytes, int threads) {
+  return {{"threads", threads},
+          {"level", fl::describe_host(threads).memory_level(arena_bytes)},
+          {"copy_gbs", fl::copy_bandwidth(arena_bytes, threads) / 1e9}};
+}
+
+void print_calls(std::string name, const std::string& cache_dir, fl::Place place) {
   fl::ExecutorOptions options = options_of(name);
   options.cache_dir = cache_dir;
   Work w = work_named(name);
   constexpr int kWarmUp = 2, kMaxSteps = 30;
   const int steps = std::min(w.steps, kMaxSteps);
+  if (place != fl::cpu()) keep_batch_on_gpu(w, options);
   options.profile = fl::ProfileOptions{.warm_up = kWarmUp, .steps = steps};
-  fl::Executor exe(w.program, fl::cpu(), options);
+  fl::Executor exe(w.program, place, options);
   for (int i = 0; i < kWarmUp + steps; ++i) {
     (w.infer ? exe.predict(w.batch) : exe.run(w.batch)).for_each_scalar([](const auto&) {});
   }
@@ -378,14 +393,10 @@ void print_calls(std::string name, const std::string& cache_dir) {
     ms.push_back(static_cast<double>(times.step.ns()) / 1e6);
   }
   const auto arena = static_cast<double>(exe.memory().total);
-  const nlohmann::ordered_json all = {
-      {"step_ms", lower_quartile(ms)},
-      {"steps", ms.size()},
-      {"arena_bytes", arena},
-      {"threads", profile.threads},
-      {"level", fl::describe_host(profile.threads).memory_level(arena)},
-      {"copy_gbs", fl::copy_bandwidth(arena, profile.threads) / 1e9},
-      {"calls", calls_of(step)}};
+  nlohmann::ordered_json all = {
+      {"step_ms", lower_quartile(ms)}, {"steps", ms.size()}, {"arena_bytes", arena}};
+  if (place == fl::cpu()) all.update(cpu_memory(arena, profile.threads));
+  all["calls"] = calls_of(step);
   std::printf("%s\n", all.dump().c_str());
 }
 
@@ -396,8 +407,7 @@ void serve(std::string name, const std::string& cache_dir, fl::Place place,
   Work w = work_named(name);
   const bool on_gpu = place != fl::cpu();
   if (on_gpu) {
-    w.batch.id = 1;  // a batch with an equal id is not copied to the GPU again
-    options.gpu.prefetch = false;
+    keep_batch_on_gpu(w, options);
     w.steps = std::max(w.steps, 50);
     options.profile = fl::ProfileOptions{.warm_up = 1, .steps = 1};
   }
@@ -441,12 +451,12 @@ int main(int argc, char** argv) {
   if (argc < 2) {
     std::fprintf(stderr,
                  "usage: fluid_bench WORK [CACHE_DIR [PLACE]] | WORK --save FILE | WORK --kernels "
-                 "CACHE_DIR\n");
+                 "CACHE_DIR [PLACE]\n");
     return 1;
   }
   try {
-    if (argc == 4 && std::string_view(argv[2]) == "--kernels") {
-      print_calls(argv[1], argv[3]);
+    if (argc > 3 && std::string_view(argv[2]) == "--kernels") {
+      print_calls(argv[1], argv[3], fl::parse_place(argc > 4 ? argv[4] : "cpu"));
       return 0;
     }
     if (argc == 4 && std::string_view(argv[2]) == "--save") {

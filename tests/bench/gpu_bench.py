@@ -1,6 +1,7 @@
 """Compares Fluid with PyTorch on the first GPU, and prints a table.
 
     python gpu_bench.py BUILD_DIR PEER_PYTHON [--rounds 5] [--only WORK,...] [--deadline SECONDS] [--out FILE.json]
+                        [--peer-caches DIR [--prime]]
 
 BUILD_DIR holds fluid_bench and fluidrun. Batches stay on the GPU. A step ends when its loss, or an element
 of its result, is on the host. PyTorch runs eager and compiled (torch.compile, mode "reduce-overhead"), NCHW
@@ -8,7 +9,9 @@ and NHWC; the faster layout counts. The forward pass, the loss and the backward 
 optimizer and the gradient scaler stay eager; compiling them might make PyTorch faster. Both sides compute
 f32 without TF32, except in workloads whose names end in _tf32. The memory column compares Fluid's arena and
 workspace with torch.cuda.max_memory_allocated. The time of the first step starts with the program, without
-the import of PyTorch. Each process has empty kernel caches.
+the import of PyTorch. Each process has empty kernel caches, unless --peer-caches names a folder for those
+of torch.compile. --prime fills it: it starts all compiled sides at once, and measures nothing. The compiled
+first steps that are measured with it are shorter than a user's.
 
 The two percentages compare Fluid's step with the peak rates that the driver reports: the FLOPs of its ops,
 and the bytes that its calls read and write, each counted once.
@@ -29,6 +32,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 
@@ -66,6 +70,33 @@ def commands(work, args, cache):
                    [args.python, os.path.join(HERE, "torch_peer.py"), work, mode, layout, "cuda"])
 
 
+def peer_caches(folder, name):
+    """The environment that puts torch.compile's caches of one side below `folder`."""
+    own = os.path.join(folder, name)
+    return {"TORCHINDUCTOR_CACHE_DIR": own + "-inductor", "TRITON_CACHE_DIR": own + "-triton"}
+
+
+def prime(works, args, deadline):
+    """Starts the compiled sides of all works at once, which fills their caches. Returns the reasons of failures."""
+    failures = []
+
+    def start(work, name, command):
+        caches = peer_caches(os.path.join(args.peer_caches, work), name) | {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        try:
+            Runner(name, command, caches, min(ANSWER_SECONDS, deadline.left())).close()
+        except (OSError, RuntimeError) as failure:
+            failures.append(f"{work}: {failure}")
+
+    sides = [(work, name, command) for work in works for name, command in commands(work, args, "")
+             if name.startswith("torch-compile")]
+    threads = [threading.Thread(target=start, args=side) for side in sides]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failures
+
+
 class Deadline:
     def __init__(self, seconds):
         self.end = time.monotonic() + seconds
@@ -80,8 +111,7 @@ def measure(work, args, cache, deadline):
     sides = list(commands(work, args, cache))
     kept = TURN_SECONDS * len(sides) * args.rounds  # for measuring
     for name, command in sides:
-        own = os.path.join(cache, name)
-        caches = {"TORCHINDUCTOR_CACHE_DIR": own + "-inductor", "TRITON_CACHE_DIR": own + "-triton"}
+        caches = peer_caches(os.path.join(args.peer_caches, work) if args.peer_caches else cache, name)
         environment = with_cuda(os.environ) if name == "fluid" else caches
         seconds = min(ANSWER_SECONDS, deadline.left() - kept)
         try:
@@ -147,10 +177,18 @@ def run_work(work, args, deadline, run):
 
 
 def main():
-    args, works = arguments(WORKS, deadline={"type": float, "default": math.inf, "help": "seconds from now"})
+    args, works = arguments(WORKS, **{
+        "deadline": {"type": float, "default": math.inf, "help": "seconds from now"},
+        "peer-caches": {"help": "folder of torch.compile's caches"},
+        "prime": {"action": "store_true", "help": "fill --peer-caches, and measure nothing"}})
     deadline = Deadline(args.deadline)
     read_libraries()
-    run = {"gpu": machine(), "rounds": args.rounds, "versions": versions_of_fluid(args)}
+    if args.prime:
+        failures = prime(works, args, deadline)
+        print(*failures, sep="\n", file=sys.stderr)
+        return 1 if failures else 0
+    run = {"gpu": machine(), "rounds": args.rounds, "versions": versions_of_fluid(args),
+           "caches_of_torch_compile": "filled before" if args.peer_caches else "empty"}
     found = {"not done": [], "missed": [], "broke": []}
     print(gpu_results.HEAD, flush=True)
     for work in works:

@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SIDE = """#!{python}
 import json, os, sys, time
 work, mode = ({given})
-settings = os.environ.get("LD_LIBRARY_PATH", "")
+settings = os.environ.get("LD_LIBRARY_PATH", "") + os.environ.get("TRITON_CACHE_DIR", "")
 with open({started!r}, "a") as f:
     print(work, mode, settings, file=f)
 if (work, mode) == ("matmul", "eager"): sys.exit(3)
@@ -50,10 +50,10 @@ class GpuBench(unittest.TestCase):
             f.write(text)
         os.chmod(path, 0o755)
 
-    def bench(self, *works, deadline=60):
+    def bench(self, *works, deadline=60, options=()):
         return subprocess.run([sys.executable, os.path.join(HERE, "gpu_bench.py"), self.folder,
                                os.path.join(self.folder, "python"), "--rounds", "2", "--only", ",".join(works),
-                               "--deadline", str(deadline), "--out", self.out],
+                               "--deadline", str(deadline), "--out", self.out, *options],
                               capture_output=True, text=True, timeout=120)
 
     def works(self):
@@ -74,6 +74,19 @@ class GpuBench(unittest.TestCase):
         self.assertIn("| AlexNet, batch 64 x 3 x 227 x 227, AdamW | 1.000 | 2.000 | 2.000 | 0.50 | 0.50 (<= 0.95) "
                       "| 1.00 (<= 1.0) | 0.50 / 0.50 / 0.50 | 25 | 50 | met |", done.stdout)
         self.assertIn("| missed: eager |", done.stdout)
+
+    def test_caches_of_compiled_sides_are_filled_first(self):
+        caches = ["--peer-caches", os.path.join(self.folder, "caches")]
+        done = self.bench("linear_regression", "alexnet", options=[*caches, "--prime"])
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        with open(self.started, encoding="utf-8") as f:
+            sides = sorted(f.read().splitlines())
+        self.assertEqual(sides, [f"{work} compile {caches[1]}/{work}/torch-compile-{layout}-triton" for work, layout in
+                                 (("alexnet", "nchw"), ("alexnet", "nhwc"), ("linear_regression", "nchw"))])
+        self.assertEqual(self.bench("linear_regression", options=caches).returncode, gpu_bench.MISSED)
+        self.assertEqual(self.works()["linear_regression"]["caches_of_torch_compile"], "filled before")
+        with open(self.started, encoding="utf-8") as f:
+            self.assertIn(f"linear_regression compile {caches[1]}/linear_regression/torch-compile-nchw-triton\n", f)
 
     def test_a_layout_that_fails_may_have_been_the_better_one(self):
         done = self.bench("alexnet_f16")

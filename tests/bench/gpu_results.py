@@ -22,7 +22,9 @@ FIGURES = {  # comparison: (side of PyTorch, figure of Fluid, figure of PyTorch)
 
 
 def best(rows, side, figure="ms"):
-    return min((row[figure] for name, row in rows.items() if name.startswith(side)), default=None)
+    """The smallest figure of a side's rows; None if there is none: a row may have None, if it was not measured."""
+    figures = [row[figure] for name, row in rows.items() if name.startswith(side)]
+    return min((known for known in figures if known is not None), default=None)
 
 
 def comparison(name, at_most, rows, left_out, failed=()):

@@ -6,6 +6,7 @@
 
 #include "ir/tensor.h"
 #include "ops/functions.h"
+#include "ops/group.h"
 #include "ops/operators.h"
 #include "passes/pass.h"
 #include "passes/pass_table.h"
@@ -75,8 +76,20 @@ TEST(Gpu, AWarpARowNeedsNoSharedMemory) {
   EXPECT_FALSE(has(p, ".shared") || has(p, "bar.sync")) << p.ptx;
   EXPECT_EQ(p.launches.size(), 1U);
   EXPECT_EQ(p.launches[0].threads, 128);  // four rows
-  EXPECT_EQ(p.launches[0].grid_size(10), 3);
+  EXPECT_EQ(p.launches[0].grid_size(10, 132), 3);
   EXPECT_EQ(p.launches[0].shared_bytes, 0);
+}
+
+/// A grid is at most twice as large as what a GPU runs at a time, and its thread groups run equally
+/// many blocks.
+TEST(Gpu, LargeGridsAreLimited) {
+  const GpuLaunch launch{
+      .entry = "k", .threads = 128, .blocks = extent_expr(kBatch), .thread_group_size = 32};
+  EXPECT_EQ(launch.grid_size(0, 1), 0);
+  EXPECT_EQ(launch.grid_size(128, 1), 32);
+  EXPECT_EQ(launch.grid_size(129, 1), 17);  // 33 CUDA blocks: two each
+  EXPECT_EQ(launch.grid_size(1000, 1), 32);
+  EXPECT_EQ(launch.grid_size(1000, 100), 250);
 }
 
 TEST(Gpu, LongRowsAreSharedByAGroup) {
@@ -84,7 +97,7 @@ TEST(Gpu, LongRowsAreSharedByAGroup) {
     return Values{softmax(source(g, "x", {kBatch, 4000}))};
   });
   EXPECT_TRUE(has(p, "shfl.sync.bfly.b32") && has(p, ".shared") && has(p, "bar.sync")) << p.ptx;
-  EXPECT_EQ(p.launches[0].grid_size(10), 10);
+  EXPECT_EQ(p.launches[0].grid_size(10, 132), 10);
   EXPECT_GT(p.launches[0].shared_bytes, 0);
 }
 
@@ -94,8 +107,8 @@ TEST(Gpu, SumsOverEverythingTakeTwoPassesWithoutAtomics) {
   });
   ASSERT_EQ(p.launches.size(), 2U);
   EXPECT_EQ(p.launches[0].entry, "k");
-  EXPECT_EQ(p.launches[0].grid_size(1000), 489);  // blocks of two times 1024 elements
-  EXPECT_EQ(p.launches[1].grid_size(1000), 1);
+  EXPECT_EQ(p.launches[0].grid_size(1000, 132), 489);  // blocks of two times 1024 elements
+  EXPECT_EQ(p.launches[1].grid_size(1000, 132), 1);
   EXPECT_FALSE(has(p, "atom") || has(p, "red.global")) << p.ptx;
 }
 
@@ -114,7 +127,7 @@ TEST(Gpu, FewResultsOfManyTermsTakeTwoPasses) {
         matmul(source(g, "x", {50'000, 20}), source(g, "dy", {50'000, 10}), {.transpose_a = true})};
   });
   ASSERT_EQ(p.launches.size(), 2U);
-  EXPECT_GE(p.launches[0].grid_size(1) * p.launches[0].threads, 16 * 1024);
+  EXPECT_GE(p.launches[0].grid_size(1, 132) * p.launches[0].threads, 16 * 1024);
   EXPECT_FALSE(has(p, "atom")) << p.ptx;
 }
 

@@ -7,7 +7,7 @@ the order in which they run unless --stages says another:
 
     devices       what `fluidrun devices` says
     programs      three examples, 10 steps in f64 on both places; plans with and without the GPU
-    gpu_tests     test_gpu, suite by suite (--filter, as GoogleTest's)
+    gpu_tests     test_gpu, suite by suite (--filter, as GoogleTest's; --jobs at a time)
     trajectories  ResNet-18 and AlexNet (--networks), 50 steps (--steps) in f32 and in mixed precision, on
                   both places, on the GPU twice for the same bits; plans as above
     bench         gpu_bench.py (--works), by a Python that has PyTorch (--python)
@@ -92,8 +92,11 @@ def arguments():
     parser.add_argument("--stages", default=",".join(stages.STAGES))
     parser.add_argument("--deadline", type=float, default=float("inf"), help="seconds from now")
     parser.add_argument("--filter", help="of the tests of gpu_tests and sanitizer")
+    parser.add_argument("--jobs", type=int, default=1, help="processes of gpu_tests at a time")
     parser.add_argument("--works", default=",".join(gpu_bench.WORKS), help="of bench")
     parser.add_argument("--python", default=sys.executable, help="which has PyTorch, for bench")
+    parser.add_argument("--rounds", type=int, default=5, help="of bench")
+    parser.add_argument("--peer-caches", help="of bench: see gpu_bench.py")
     parser.add_argument("--programs", default=",".join(stages.PROGRAMS), help="of the stage of that name")
     parser.add_argument("--networks", default=",".join(trajectories.LARGE), help="of trajectories")
     parser.add_argument("--modes", default=",".join(trajectories.MODES), help="of trajectories")

@@ -17,6 +17,7 @@ import tempfile
 import time
 import unittest
 
+import gtest_runs
 import processes
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -119,6 +120,14 @@ class Check(unittest.TestCase):
         done = self.check("--stages", "gpu_tests")
         self.assertEqual((done.returncode, done.stdout),
                          (1, "FAIL A: 2 ok, end of its tests (the process ended with -6)\nok   B: 1 ok\n"))
+
+    def test_several_processes_run_the_parts_of_a_suite(self):
+        self.program("test_gpu", TEST_GPU, tests={"GpuMemoryUse.": ["Zero"], "A.": ["One", "Bad", "Two", "Dies", "Three"]})
+        done = self.check("--stages", "gpu_tests", "--jobs", "3")
+        self.assertEqual((done.returncode, done.stdout.splitlines()),
+                         (1, ["FAIL A: 3 ok, Bad (failed), Dies (the process ended with -6)", "ok   GpuMemoryUse: 1 ok"]))
+        figures = gtest_runs.Part("A.", [], 2).figures(0)
+        self.assertEqual(figures, "A.2.0.json")
 
     def test_one_filter_chooses_tests(self):
         self.program("test_gpu", TEST_GPU, tests={"B.": ["Four"]})

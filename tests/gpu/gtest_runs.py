@@ -9,11 +9,12 @@ import re
 
 from processes import OutOfTime
 
-MOST_PROCESSES = 6  # for a suite; each settles one more test at least
+MOST_PROCESSES = 6  # for a part of a suite; each settles one more test at least
 QUIET_SECONDS = 240  # of a test
 SUITE_SECONDS = 1800
 BEGUN, ENDED = re.compile(r"\[ RUN      \] (\S+)"), re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] (\S+?)(?:,|$| \()")
 END = "end of its tests"  # of a process that fails there, beside the names of tests
+ALONE = ("GpuMemoryUse.", "Gpu/GpuConformance.")  # suites that compare the GPU's free memory
 RESULTS = {"OK": "ok", "FAILED": "failed", "SKIPPED": "skipped"}
 SKIPS_ON_A_HOST = "skipped: a host's memory is not this process's alone"  # that stands in for a GPU
 
@@ -70,14 +71,36 @@ def fell_after_its_tests(results, finished):
     return bool(results) and not finished.good and not {"failed", "ended"} & set(results.values())
 
 
-def run_suite(processes, program, suite, tests, done, out, environment=()):
-    """Puts into `done` what became of each of `tests`, after every process; of some alone when the
+class Part:
+    """Tests of a suite that run in one process."""
+
+    def __init__(self, suite, tests, number=0):
+        self.suite, self.tests, self.number = suite, tests, number
+        self.is_alone = suite in ALONE
+
+    def figures(self, process):
+        part = f".{self.number}" if self.number else ""
+        return f"{self.suite.strip('.').replace('/', '_')}{part}.{process}.json"
+
+
+def parts_of(suites, jobs):
+    """The suites, each in `jobs` parts at most, but those whose tests must be alone in one; those last."""
+    parts = []
+    for suite, tests in suites.items():
+        size = len(tests) if suite in ALONE else -(-len(tests) // jobs)
+        parts += [Part(suite, tests[i:i + size], i // size) for i in range(0, len(tests), size)]
+    return sorted(parts, key=lambda part: part.is_alone)
+
+
+def run_part(processes, program, part, done, out, environment=()):
+    """Puts into `done` what became of each test of `part`, after every process; of some alone when the
     deadline comes."""
+    suite, tests = part.suite, part.tests
     for number in range(MOST_PROCESSES):
         pending = [test for test in tests if test not in done]
         if not pending:
             return
-        figures = os.path.join(out, f"{suite.strip('.').replace('/', '_')}.{number}.json")
+        figures = os.path.join(out, part.figures(number))
         command = [program, f"--gtest_filter={':'.join(pending)}", f"--gtest_output=json:{figures}"]
         try:
             finished = processes.run("gpu_tests", command, SUITE_SECONDS, QUIET_SECONDS, environment)

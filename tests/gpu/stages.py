@@ -1,12 +1,14 @@
 """The stages of check.py: what each runs, and what it expects."""
 
 import collections
+import concurrent.futures
 import filecmp
 import json
 import os
 import re
 import sys
 import tempfile
+import threading
 import traceback
 
 import gpu_bench
@@ -139,23 +141,38 @@ class Stages:
         suites = gtest_runs.listed(listing.stdout)
         if not listing.good or not suites:
             return self.report.say("test_gpu lists its tests", False, listing.last_line)
-        results, figures = {}, self.file("gtest")
+        results, figures = {suite: {} for suite in suites}, self.file("gtest")
         os.makedirs(figures, exist_ok=True)
+        parts = gtest_runs.parts_of(suites, self.args.jobs)
+        running, late, lock = collections.Counter(part.suite for part in parts), set(), threading.Lock()
 
-        def run(suite):
-            done = results[suite] = {}
+        def run(part):
+            suite, done = part.suite, results[part.suite]
             try:
-                gtest_runs.run_suite(self.processes, program, suite, suites[suite], done, figures, self.cuda)
-            finally:
-                write_json(results, self.file("gpu_tests.json"))
+                self.guarded("gpu_tests", f"gpu_tests {suite}", gtest_runs.run_part, self.processes, program, part, done,
+                             figures, self.cuda)
+            except OutOfTime:
+                late.add(suite)
+            with lock:
+                running[suite] -= 1
+                if running[suite]:
+                    return
+                write_json({name: tests for name, tests in results.items() if tests}, self.file("gpu_tests.json"))
                 self.say_suite(suite, suites[suite], done)
+                if suite in late:
+                    self.report.leave(f"gpu_tests {suite}")
 
-        return self.each("gpu_tests", suites, run)
+        with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
+            list(pool.map(run, [part for part in parts if not part.is_alone]))
+        for part in parts:
+            if part.is_alone:
+                run(part)
 
     def say_suite(self, suite, tests, done):
         """A test is skipped where there is no GPU: then the suite says nothing of one."""
         counts = collections.Counter(result for result in done.values() if result == "ok" or result.startswith("skipped"))
-        failed = [f"{test.removeprefix(suite)} ({result})" for test, result in done.items() if result not in counts]
+        in_order = [*tests, *sorted(set(done) - set(tests))]
+        failed = [f"{test.removeprefix(suite)} ({done[test]})" for test in in_order if done.get(test, "ok") not in ("ok", *counts)]
         left = len(set(tests) - set(done))
         detail = [*(f"{count} {result}" for result, count in sorted(counts.items())),
                   *([f"{left} not done"] if left else []), *failed]
@@ -231,7 +248,8 @@ class Stages:
         try:
             done = self.processes.run("bench", [
                 sys.executable, gpu_bench.__file__, self.args.build, self.args.python, "--only", ",".join(self.args.works),
-                "--deadline", str(self.processes.left() - BENCH_ENDS_SECONDS), "--out", path], 7200)
+                "--deadline", str(self.processes.left() - BENCH_ENDS_SECONDS), "--rounds", str(self.args.rounds),
+                *(["--peer-caches", self.args.peer_caches] if self.args.peer_caches else []), "--out", path], 7200)
             if done.code not in (0, gpu_bench.MISSED, gpu_bench.LEFT_OUT) or done.why:
                 self.report.say("bench", False, done.last_line)
         finally:

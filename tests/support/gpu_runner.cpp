@@ -54,7 +54,7 @@ void GpuRunner::run(std::span<const kir::Kernel> passes, std::span<void* const> 
   for (std::byte*& address : addresses) arguments.push_back(&address);
   arguments.push_back(&batch);
   for (const LoadedKernel& pass : impl_->kernels.load(passes)) {
-    const int64_t groups = pass.launch.grid_size(batch);
+    const int64_t groups = pass.launch.grid_size(batch, gpu.multiprocessors());
     if (groups > 0) gpu.launch(stream, pass.entry, groups, pass.launch.threads, arguments);
   }
   for (size_t i = 0; i < buffers.size(); ++i) {
