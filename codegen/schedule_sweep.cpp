@@ -512,6 +512,20 @@ Vars Sweep::vars_to_flatten(const LoopNest& nest, const Vars& vars) const {
   return flat;
 }
 
+/// Returns the maximum number of copies of the body of an unrolled loop. On a GPU all copies load
+/// at once, so that the loads of several buffers would take too many registers.
+double Sweep::max_unrolled(const LoopNest& nest) const {
+  if (!b_.processor.gpu) return kMaxUnrolled;
+  double loads = 0;
+  for (const FlatRoot* s : nest.roots) {
+    for (const Expr& load : loads_of(s->body)) {
+      const auto varies = [&](int64_t v) { return depends_on(load.args()[0], v); };
+      loads += std::ranges::any_of(nest.inner, varies) ? 1 : 0;
+    }
+  }
+  return kMaxUnrolled / std::max(loads, 1.0);
+}
+
 /// Emits loops over `vars`. The loop over the vector variable of the nest is innermost, and short
 /// loops are unrolled.
 kir::Block& Sweep::emit_nest_loops(const LoopNest& nest, const Vars& vars, kir::Block& out) {
@@ -519,12 +533,13 @@ kir::Block& Sweep::emit_nest_loops(const LoopNest& nest, const Vars& vars, kir::
   const Vars flat = vector ? vars_to_flatten(nest, vars) : Vars();
   const Vars order = without(without(vars, {nest.vector}), flat);
   std::vector<kir::For::Kind> kinds(order.size(), kir::For::Kind::serial);
+  const double most = vector ? 4 : max_unrolled(nest);
   double copies = 1;
   for (size_t i = order.size(); i-- > 0;) {
     const Dim& extent = b_.extent(order[i]);
     const bool array = nest.array && contains(nest.roots.front()->out, order[i]);
     copies *= estimated_extent(extent);
-    if (extent.batch || (!array && copies > (vector ? 4 : kMaxUnrolled))) {
+    if (extent.batch || (!array && copies > most)) {
       copies = kMaxUnrolled + 1;
     } else {
       kinds[i] = kir::For::Kind::unroll;

@@ -80,6 +80,7 @@ class Sweep {
   void emit_reduction_results(const FlatRoot& root, kir::Block& out);
   kir::Block& emit_nest_loops(const LoopNest& nest, const Vars& vars, kir::Block& out);
   Vars vars_to_flatten(const LoopNest& nest, const Vars& vars) const;
+  double max_unrolled(const LoopNest& nest) const;
   kir::Block& emit_flattened_loop(int64_t fastest, const Vars& others, kir::Block& out);
   void declare_accumulator(const FlatRoot& root, bool per_lane, kir::Block& out);
   void accumulate(const LoopNest& nest, const FlatRoot& root, const Expr& value, const Expr& vector,

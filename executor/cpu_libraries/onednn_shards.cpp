@@ -6,8 +6,8 @@
 
 #include "executor/cpu_libraries/onednn_memory.h"
 #include "executor/cpu_libraries/onednn_plan.h"
+#include "executor/device/half_arrays.h"
 #include "executor/host/parallel.h"
-#include "ir/bf16.h"
 #include "ir/error.h"
 #include "passes/memory_plan.h"
 
@@ -88,8 +88,7 @@ class ShardedCall {
       const float* sum = sums_[s] + first;
       for (int64_t i = 0; i < n; ++i) total[static_cast<size_t>(i)] += sum[i];
     }
-    uint16_t* result = result_ + first;
-    for (int64_t i = 0; i < n; ++i) result[i] = float_to_bf16(total[static_cast<size_t>(i)]);
+    floats_to_halves(DType::bf16, total.data(), result_ + first, static_cast<size_t>(n));
   }
 
   std::vector<dnnl::memory> memory_;

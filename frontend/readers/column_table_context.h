@@ -11,9 +11,9 @@
 
 namespace fluid {
 
-/// The ColumnTable that a reader applies to its columns, or learns from them. Applies the table of
-/// the option table=FILE, else DataArgs::training_table(). If neither exists, or with table=none,
-/// learns the table from the data.
+/// Gives a reader its ColumnTable: that of the option table=FILE, else that of
+/// DataArgs::training_table(), which the reader applies to its columns. If there is neither, or
+/// with table=none, the reader builds the table from its own data.
 class ColumnTableContext {
  public:
   /// Returns the names of the options that a ColumnTableContext reads.

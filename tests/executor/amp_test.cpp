@@ -14,6 +14,7 @@
 #include "frontend/optimizers.h"
 #include "ops/no_amp.h"
 #include "ops/operators.h"
+#include "tests/support/cpu_features.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/training.h"
@@ -74,7 +75,7 @@ void expect_close_to_f32(const AmpOptions& amp, double most, double memory) {
 /// Without AVX-512, libraries compute bf16 in f32, on temporary copies.
 TEST(Amp, InBf16GradientsAreThoseOfF32) {
 #if defined(__x86_64__)
-  const bool libraries_compute_bf16 = __builtin_cpu_supports("avx512bw");
+  const bool libraries_compute_bf16 = testing::onednn_computes_bf16();
 #else
   const bool libraries_compute_bf16 = false;
 #endif

@@ -1,0 +1,14 @@
+#pragma once
+
+namespace fluid::testing {
+
+/// Whether oneDNN has kernels in bf16 for this CPU. Otherwise ops in bf16 are computed in f32.
+inline bool onednn_computes_bf16() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bw");
+#else
+  return false;
+#endif
+}
+
+}  // namespace fluid::testing
