@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -16,6 +17,64 @@ constexpr double kMaxExtraElements = 32;
 constexpr double kMinSplitTerms = 8;  // minimum length of a partial reduction
 // Approximate number of elements that a thread processes.
 constexpr double kElementsPerThread = 4;
+
+/// How a reduction is divided into partial reductions.
+struct Division {
+  size_t whole = 0;   ///< number of leading reduction variables that index the partial results
+  int64_t chunk = 0;  ///< iterations of the next one that a partial reduction takes; 0: all
+  double threads = 0, terms = 0;  ///< number and length of the partial reductions, by threads
+  bool terms_vary = false;        ///< whether the length depends on the batch size
+};
+
+/// Returns the smallest divisor of the constant factor of `extent` that is at least `least`, and
+/// makes at least two chunks; 0 if there is none.
+int64_t chunk_of(const Dim& extent, double least) {
+  const double most = std::min(static_cast<double>(extent.size), estimated_extent(extent) / 2);
+  for (auto chunk = static_cast<int64_t>(std::ceil(least)); static_cast<double>(chunk) <= most;
+       ++chunk) {
+    if (extent.size % chunk == 0) return chunk;
+  }
+  return 0;
+}
+
+bool is_constant_extent(const Dim& d) { return !d.batch && d.length_power == 0; }
+
+/// Divides a reduction of `reduce` to `out`, until kBusyThreads threads are busy.
+Division divide(const std::vector<Dim>& out, const std::vector<Dim>& reduce, bool is_argmax) {
+  Division division{.threads = 1 / kElementsPerThread, .terms = 1};
+  for (const Dim& d : out) division.threads *= estimated_extent(d);
+  for (const Dim& d : reduce) division.terms *= estimated_extent(d);
+  for (const Dim& d : reduce) {
+    const double extent = estimated_extent(d);
+    if (is_argmax || division.threads >= kBusyThreads) break;
+    double divisor = extent;
+    if (division.terms / extent < kMinSplitTerms) {
+      const double most =
+          std::min(kBusyThreads / division.threads, division.terms / kMinSplitTerms);
+      division.chunk = chunk_of(d, extent / most);
+      if (division.chunk == 0) break;
+      divisor = extent / static_cast<double>(division.chunk);
+    }
+    division.threads *= divisor;
+    division.terms /= divisor;
+    if (division.chunk > 0) break;
+    ++division.whole;
+  }
+  for (size_t i = division.whole + (division.chunk > 0 ? 1 : 0); i < reduce.size(); ++i)
+    division.terms_vary = division.terms_vary || !is_constant_extent(reduce[i]);
+  return division;
+}
+
+std::vector<Dim> extents_of(const std::vector<Dim>& extents, const Vars& vars) {
+  std::vector<Dim> dims;
+  for (const int64_t v : without_unit_dims(vars)) dims.push_back(extents[static_cast<size_t>(v)]);
+  return dims;
+}
+
+Division divide(const std::vector<Dim>& extents, const FusionRoot& s) {
+  return divide(extents_of(extents, s.out), extents_of(extents, s.reduce),
+                s.combine == Combine::argmax);
+}
 
 /// Schedules a group as several kernels. All kernels have the same buffers.
 class Stages {
@@ -45,10 +104,18 @@ class Stages {
  private:
   using Buffers = std::array<int64_t, 2>;  ///< buffer index of each result of a reduction
 
+  /// The variables of a divided reduction.
+  struct Split {
+    Vars vars;             ///< reduction variables that index the partial results
+    int64_t chunked = -1;  ///< the reduction variable that is divided into chunks; -1: none
+    int64_t index = -1;    ///< variable of the chunks, the last of `vars`
+    int64_t within = -1;   ///< variable of the iterations of a chunk
+    int64_t size = 0;      ///< number of iterations of a chunk
+  };
   /// Reductions with equal loops, whose partial results a kernel has stored.
   struct PartialReductions {
     std::vector<int> ids;
-    Vars split;                    ///< reduction variables that index the partial results
+    Vars split;                    ///< variables that index the partial results
     std::vector<int64_t> buffers;  ///< of the partial results of each reduction
   };
 
@@ -63,7 +130,9 @@ class Stages {
       const bool later_or_done = deferred_.contains(id) || emitted_.contains(id);
       if (s.stage != stage || s.combine.has_value() != reductions || later_or_done) continue;
       const auto same = std::ranges::find_if(sets, [&](const std::vector<int>& set) {
-        return source(set[0]).out == s.out && source(set[0]).reduce == s.reduce;
+        const FusionRoot& first = source(set[0]);
+        return first.out == s.out && first.reduce == s.reduce &&
+               (first.combine == Combine::argmax) == (s.combine == Combine::argmax);
       });
       (same == sets.end() ? sets.emplace_back() : *same).push_back(id);
     }
@@ -131,23 +200,24 @@ class Stages {
 
   /// Emits the reductions `ids`: completely, or their partial results, which it adds to `partials`.
   void emit_reductions(const std::vector<int>& ids, std::vector<PartialReductions>& partials) {
-    const Vars split = split_vars(source(ids[0]));
-    if (split.empty()) return emit_roots(ids);
-    partials.push_back({ids, split, emit_partial_reductions(ids, split)});
+    const Split split = split_of(source(ids[0]));
+    if (split.vars.empty()) return emit_roots(ids);
+    partials.push_back({ids, split.vars, emit_partial_reductions(ids, split)});
   }
 
-  /// Emits a kernel that computes partial reductions over all reduction variables except `split`,
-  /// and the elementwise roots of the same stage that loop over the same elements. Returns, for
-  /// each reduction, the index of the buffer that holds its partial results. The partial results
-  /// are indexed by `split` and by the result variables.
-  std::vector<int64_t> emit_partial_reductions(const std::vector<int>& ids, const Vars& split) {
+  /// Emits a kernel that computes partial reductions over all reduction variables except those of
+  /// `split`, and the elementwise roots of the same stage that loop over the same elements.
+  /// Returns, for each reduction, the index of the buffer that holds its partial results. The
+  /// partial results are indexed by `split` and by the result variables.
+  std::vector<int64_t> emit_partial_reductions(const std::vector<int>& ids, const Split& split) {
     KernelBuilder b = base_;
     std::vector<FlatRoot> roots;
     std::vector<int64_t> partial;
     for (const int id : ids) {
       FlatRoot& root = roots.emplace_back(flat(b, id));
-      root.out.insert(root.out.begin(), split.begin(), split.end());
-      root.reduce = without(root.reduce, split);
+      divide_into_chunks(root, split);
+      root.out.insert(root.out.begin(), split.vars.begin(), split.vars.end());
+      root.reduce = without(root.reduce, split.vars);
       root.result_index = row_major_index(b, root.out);
       root.result_elements = element_count(b, root.out);
       partial.push_back(base_.add_scratch_buffer(root.acc_dtype, root.result_elements));
@@ -156,7 +226,7 @@ class Stages {
       root.unrounded = true;
     }
     for (const int id : maps_over_elements_of(source(ids[0]))) {
-      roots.push_back(flat(b, id));
+      divide_into_chunks(roots.emplace_back(flat(b, id)), split);
       emitted_.insert(id);
     }
     emit(b, std::move(roots), {});
@@ -202,7 +272,6 @@ class Stages {
     FlatRoot root =
         flatten(b, id, [](const Expr& let) { return read_let(let.node().ivalue, let.dtype()); });
     for (size_t i = 0; i < rows.size(); ++i) substitute(root, root.out[i], Expr::var(rows[i]));
-    root.out = rows;
     return root;
   }
 
@@ -218,12 +287,17 @@ class Stages {
       if (source(id).combine && std::ranges::find(ids, id) == ids.end()) return {};
       if (!source(id).combine && loops_over_results(source(id), ids)) maps.push_back(id);
     }
-    // Roots with equal loops are computed together, because one may store to what another reads.
-    const auto is_left = [&](int id) {
-      return !source(id).combine && std::ranges::find(maps, id) == maps.end() &&
-             std::ranges::any_of(maps, [&](int map) { return source(map).out == source(id).out; });
-    };
-    return std::ranges::any_of(part.roots, is_left) ? std::vector<int>() : maps;
+    // A root that is computed later must not read what a map overwrites.
+    for (const InPlace& pair : in_place_pairs(base_.group)) {
+      const bool overwrites =
+          std::ranges::any_of(maps, [&](int map) { return source(map).outputs[0] == pair.out; });
+      const auto reads_later = [&](int id) {
+        return !source(id).combine && std::ranges::find(maps, id) == maps.end() &&
+               !emitted_.contains(id) && reads(source(id), pair.in);
+      };
+      if (overwrites && std::ranges::any_of(part.roots, reads_later)) return {};
+    }
+    return maps;
   }
 
   /// Whether each element of an elementwise root reads the results of the reductions `ids` at its
@@ -263,21 +337,40 @@ class Stages {
     return found;
   }
 
-  /// Returns the reduction variables that index the partial results, outermost first. Returns an
-  /// empty list if one kernel computes the whole reduction.
-  Vars split_vars(const FusionRoot& s) const {
-    Vars split;
-    if (s.combine == Combine::argmax) return split;
-    double threads = estimated_trip_count(base_, without_unit_dims(s.out)) / kElementsPerThread;
-    double terms = estimated_trip_count(base_, without_unit_dims(s.reduce));
-    for (const int64_t v : without_unit_dims(s.reduce)) {
-      const double extent = estimated_extent(base_.extent(v));
-      if (threads >= kBusyThreads || terms / extent < kMinSplitTerms) break;
-      split.push_back(v);
-      threads *= extent;
-      terms /= extent;
-    }
+  /// Returns how the partial results of a reduction are indexed. `vars` is empty if one kernel
+  /// computes the whole reduction.
+  Split split_of(const FusionRoot& s) {
+    const Division division = divide(base_.extents, s);
+    const Vars reduce = without_unit_dims(s.reduce);
+    Split split;
+    split.vars.assign(reduce.begin(), reduce.begin() + static_cast<ptrdiff_t>(division.whole));
+    if (division.chunk == 0) return split;
+    split.chunked = reduce[division.whole];
+    split.size = division.chunk;
+    Dim chunks = base_.extent(split.chunked);
+    chunks.size /= division.chunk;
+    split.index = new_loop_var(chunks);
+    split.within = new_loop_var(division.chunk);
+    split.vars.push_back(split.index);
     return split;
+  }
+
+  int64_t new_loop_var(const Dim& extent) {
+    const int64_t var = base_.next_var++;
+    base_.extents.resize(static_cast<size_t>(base_.next_var));
+    base_.extents.back() = extent;
+    return var;
+  }
+
+  /// Replaces the variable that is divided into chunks by those of the chunks and within a chunk.
+  static void divide_into_chunks(FlatRoot& root, const Split& split) {
+    if (split.chunked < 0) return;
+    for (Vars* vars : {&root.out, &root.reduce}) {
+      const auto at = std::ranges::find(*vars, split.chunked);
+      if (at != vars->end()) vars->insert(vars->erase(at), {split.index, split.within});
+    }
+    substitute(root, split.chunked,
+               Expr::var(split.index) * Expr::index(split.size) + Expr::var(split.within));
   }
 
   /// If a later kernel reads the results of the reduction, adds scratch buffers for the results and
@@ -330,6 +423,16 @@ bool can_replace_finish(const Group& group) {
          });
 }
 
+/// Whether schedule_in_stages() can divide the reductions of a group so that a thread takes fewer
+/// than `most` terms, whatever the batch size.
+bool are_divisible(const Group& group, double most) {
+  return std::ranges::all_of(group.roots, [&](const FusionRoot& s) {
+    if (!s.combine) return true;
+    const Division division = divide(group.extents, s);
+    return division.threads >= kBusyThreads || (division.terms < most && !division.terms_vary);
+  });
+}
+
 /// Number of partial results that a thread of the finish function combines, one after the other.
 double finish_elements(const std::vector<kir::Kernel>& sweep) {
   if (sweep.size() == 1) return 0;
@@ -353,8 +456,8 @@ bool leaves_gpu_idle(const Group& group, const std::vector<kir::Kernel>& sweep) 
   const auto threads = static_cast<double>(kir::evaluate(kernel.blocks, kir::kNominalBatch) *
                                            kernel.thread_group_size);
   const double work = elements / threads / static_cast<double>(kernel.vector_width);
-  const double extra = std::max(work * (1 - threads / kBusyThreads), 0.0);
-  return extra + finish_elements(sweep) > kMaxExtraElements;
+  const double extra = std::max(work * (1 - threads / kBusyThreads), 0.0) + finish_elements(sweep);
+  return extra > kMaxExtraElements && are_divisible(group, extra);
 }
 
 std::vector<kir::Kernel> schedule_in_stages(const Group& group, const std::string& name) {

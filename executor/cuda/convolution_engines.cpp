@@ -29,8 +29,8 @@ std::vector<cudnnBackendNumericalNote_t> disallowed_notes(const FluidGpuConvolut
       CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS,
       CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION};
   const bool exact = convolution.dtype == fluid_gpu_f32 && convolution.tf32 == 0;
-  // Tensor cores compute f32 only as TF32. Winograd with 13 x 13 tiles is off by up to 1e-4 of the
-  // largest result.
+  // Tensor cores compute f32 only as TF32. An engine that seems to be Winograd with 13 x 13 tiles
+  // was off by 1.5e-4 of the largest result.
   if (exact) {
     notes.push_back(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
     notes.push_back(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13);

@@ -2,9 +2,9 @@
 //   fluid_convolution_engines [f32|tf32|bf16|f16]   (default: f32)
 // Prints, for each convolution and each of its gradients, the engines in order of their time: those
 // of the heuristics (A1, A2, ... and F1, F2, ... of the fallbacks), and every other engine with its
-// default knobs (E). Marks the engines that Fluid may use, and prints the notes for which it leaves
-// out the others, and the workspace that is planned. Shows what another choice of engines, or more
-// workspace, would gain.
+// default knobs (E). A star marks the engines of which Fluid times a configuration: at most eight
+// that fit the planned workspace. Prints the notes for which Fluid leaves out others. Shows what
+// another choice of engines, or more workspace, would gain.
 
 #include "executor/cuda/convolution_engines.h"
 
@@ -30,6 +30,7 @@ namespace {
 constexpr int64_t kWorkspace = int64_t{1} << 30;  // bytes; also the size of each tensor's memory
 constexpr int kCalls = 4;                         // calls per engine; the shortest time counts
 constexpr int64_t kMaxListed = 128;
+constexpr int kMaxTimed = 8;  // kMaxAlgorithms of executor/gpu_libraries/gpu_trials.h
 
 void require(bool good, const char* what) {
   if (good) return;
@@ -127,8 +128,9 @@ class Timing {
     add_heuristics(description, CUDNN_HEUR_MODE_A, "A", candidates);
     add_heuristics(description, CUDNN_HEUR_MODE_FALLBACK, "F", candidates);
     add_all(description, engines, candidates);
-    const auto usable =
-        convolution_engines(convolution, DnnDevice(handle_), kWorkspace, kMaxListed).algorithms;
+    const auto usable = convolution_engines(convolution, DnnDevice(handle_),
+                                            workspace_for(convolution, kGpuWorkspace), kMaxTimed)
+                            .algorithms;
     std::vector<std::pair<float, std::string>> lines;
     for (const Candidate& candidate : candidates) {
       if (auto line = time(candidate, description, usable)) lines.push_back(std::move(*line));
@@ -183,6 +185,7 @@ class Timing {
         cudaEventRecord(end_, nullptr) == cudaSuccess &&
         cudaEventSynchronize(end_) == cudaSuccess &&
         cudaEventElapsedTime(&ms, begin_, end_) == cudaSuccess;
+    require(cudaDeviceSynchronize() == cudaSuccess, "an engine broke the GPU's context");
     return good ? std::optional(ms) : std::nullopt;
   }
 
@@ -196,6 +199,10 @@ class Timing {
 
 int main(int argc, char** argv) {
   const std::string_view dtype = argc > 1 ? argv[1] : "f32";
+  if (dtype != "f32" && dtype != "tf32" && dtype != "bf16" && dtype != "f16") {
+    std::fprintf(stderr, "usage: fluid_convolution_engines [f32|tf32|bf16|f16]\n");
+    return 1;
+  }
   fluid::cuda::Timing timing;
   for (const auto& layer : fluid::testing::kExampleConvolutions) {
     for (const auto direction :

@@ -84,7 +84,7 @@ def prime(works, args, deadline):
         caches = peer_caches(os.path.join(args.peer_caches, work), name) | {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
         try:
             Runner(name, command, caches, min(ANSWER_SECONDS, deadline.left())).close()
-        except (OSError, RuntimeError) as failure:
+        except Exception as failure:
             failures.append(f"{work}: {failure}")
 
     sides = [(work, name, command) for work in works for name, command in commands(work, args, "")
@@ -183,6 +183,9 @@ def main():
         "prime": {"action": "store_true", "help": "fill --peer-caches, and measure nothing"}})
     deadline = Deadline(args.deadline)
     read_libraries()
+    if args.prime and not args.peer_caches:
+        print("gpu_bench.py: --prime needs --peer-caches", file=sys.stderr)
+        return 2
     if args.prime:
         failures = prime(works, args, deadline)
         print(*failures, sep="\n", file=sys.stderr)

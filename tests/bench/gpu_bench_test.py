@@ -77,6 +77,7 @@ class GpuBench(unittest.TestCase):
 
     def test_caches_of_compiled_sides_are_filled_first(self):
         caches = ["--peer-caches", os.path.join(self.folder, "caches")]
+        self.assertEqual(self.bench("matmul", options=["--prime"]).stderr, "gpu_bench.py: --prime needs --peer-caches\n")
         done = self.bench("linear_regression", "alexnet", options=[*caches, "--prime"])
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         with open(self.started, encoding="utf-8") as f:

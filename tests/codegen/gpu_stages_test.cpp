@@ -170,6 +170,44 @@ TEST(GpuStages, MapsOfRowsThatReplaceWhatOthersRead) {
   EXPECT_GE(passes, 4);
 }
 
+/// A root that is computed last reads x in another order than the map that may overwrite x, and
+/// that the sums' kernel could compute.
+TEST(GpuStages, MapsOfResultsThatReplaceWhatOthersRead) {
+  for (const bool transposed : {true, false}) {
+    const int passes = passes_of_program(1, [&](ir::Graph& g) {
+      const Value x = input(g, "x", {4, 4}), y = input(g, "y", {4, 4, 192, 192});
+      const Value other = transposed ? transpose(x, {.perm = {1, 0}}) : reshape(x, {4, 1, 4});
+      return Values{x + max(y, {.axes = {2, 3}}), neg(other)};
+    });
+    EXPECT_GE(passes, 3);
+  }
+}
+
+/// The extremes and their indices, which are not divided, beside sums, which are.
+TEST(GpuStages, IndicesOfExtremesBesideSums) {
+  passes_of_program(2, [](ir::Graph& g) {
+    const Value x = input(g, "x", {16, 2, 40, 40});
+    const auto extremes = max_index(x, {.axes = {0, 2, 3}});
+    return Values{sum(x, {.axes = {0, 2, 3}}), extremes[0], extremes[1]};
+  });
+}
+
+/// Rows of one variable are divided into chunks, also where the batch size is a factor of it. A
+/// variable without a divisor, or the batch size itself, is not.
+TEST(GpuStages, SumsOverOneVariable) {
+  const auto sums = [](const Dim& rows, int64_t batch) {
+    return passes_of_program(batch, [&](ir::Graph& g) {
+      const Value x = input(g, "x", {rows, 64}), dy = input(g, "dy", {rows, 64});
+      return Values{sum(x * dy, {.axes = {0}}), sum(dy, {.axes = {0}}), x * dy};
+    });
+  };
+  EXPECT_EQ(sums(4096, 1), 2);
+  EXPECT_EQ(sums(Dim::of_batch(512), 1), 2);
+  EXPECT_EQ(sums(Dim::of_batch(512), 3), 2);
+  EXPECT_EQ(sums(4093, 1), 2);      // the row-wise schedule and its finish
+  EXPECT_EQ(sums(kBatch, 300), 1);  // few rows for the batch size that is assumed: a thread each
+}
+
 INSTANTIATE_TEST_SUITE_P(Examples, GpuNetworkStages,
                          ::testing::Values("resnet18", "alexnet_cifar10", "mnist_fluid",
                                            "mnist_cnn"),

@@ -26,6 +26,7 @@ import platform
 import signal
 import sys
 import tarfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -43,21 +44,24 @@ NEEDED_GLIBC = os.path.join(HERE, "glibc_version")  # of the bundle
 
 
 class Report:
-    """What was found, on the terminal and in summary.json."""
+    """What was found, on the terminal and in summary.json. Threads may share it."""
 
     def __init__(self, out):
+        self.lock = threading.RLock()
         self.path = os.path.join(out, "summary.json")
         self.checks, self.not_done = [], []
 
     def say(self, name, good, detail=""):
-        print(f"{'ok  ' if good else 'FAIL'} {name}{': ' if detail else ''}{detail}", flush=True)
-        self.checks.append({"name": name, "good": bool(good), "detail": detail})
-        self.write()
+        with self.lock:
+            print(f"{'ok  ' if good else 'FAIL'} {name}{': ' if detail else ''}{detail}", flush=True)
+            self.checks.append({"name": name, "good": bool(good), "detail": detail})
+            self.write()
 
     def leave(self, name):
-        print(f"NOT DONE {name}", flush=True)
-        self.not_done.append(name)
-        self.write()
+        with self.lock:
+            print(f"NOT DONE {name}", flush=True)
+            self.not_done.append(name)
+            self.write()
 
     def write(self):
         write_json({"checks": self.checks, "not_done": self.not_done}, self.path)

@@ -1,4 +1,4 @@
-"""Test programs of GoogleTest, run suite by suite in processes of their own.
+"""Test programs of GoogleTest, run suite by suite, or part of a suite by part, in processes of their own.
 
 After some failures nothing more works in a process: an illegal address stays an error of its GPU
 context, and a crash ends it. So what failed for no reason of its own is run again in a fresh process.
@@ -74,13 +74,16 @@ def fell_after_its_tests(results, finished):
 class Part:
     """Tests of a suite that run in one process."""
 
-    def __init__(self, suite, tests, number=0):
-        self.suite, self.tests, self.number = suite, tests, number
+    def __init__(self, suite, tests, number=0, log="gpu_tests"):
+        self.suite, self.tests, self.number, self.log = suite, tests, number, log
         self.is_alone = suite in ALONE
 
+    @property
+    def name(self):
+        return self.suite.strip(".").replace("/", "_") + (f".{self.number}" if self.number else "")
+
     def figures(self, process):
-        part = f".{self.number}" if self.number else ""
-        return f"{self.suite.strip('.').replace('/', '_')}{part}.{process}.json"
+        return f"{self.name}.{process}.json"
 
 
 def parts_of(suites, jobs):
@@ -89,6 +92,8 @@ def parts_of(suites, jobs):
     for suite, tests in suites.items():
         size = len(tests) if suite in ALONE else -(-len(tests) // jobs)
         parts += [Part(suite, tests[i:i + size], i // size) for i in range(0, len(tests), size)]
+    for part in parts if jobs > 1 else []:
+        part.log += "." + part.name
     return sorted(parts, key=lambda part: part.is_alone)
 
 
@@ -103,7 +108,7 @@ def run_part(processes, program, part, done, out, environment=()):
         figures = os.path.join(out, part.figures(number))
         command = [program, f"--gtest_filter={':'.join(pending)}", f"--gtest_output=json:{figures}"]
         try:
-            finished = processes.run("gpu_tests", command, SUITE_SECONDS, QUIET_SECONDS, environment)
+            finished = processes.run(part.log, command, SUITE_SECONDS, QUIET_SECONDS, environment)
         except OutOfTime as late:
             done.update({test: result for test, result in results_of(late.output).items() if result != "ended"})
             raise

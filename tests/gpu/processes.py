@@ -43,7 +43,7 @@ class Finished:
 
 
 class Processes:
-    """Runs processes one after the other, `deadline` (of time.monotonic) in mind."""
+    """Runs processes, `deadline` (of time.monotonic) in mind. Threads may run one each, with logs of their own."""
 
     def __init__(self, logs, deadline):
         self.logs, self.deadline = logs, deadline

@@ -147,18 +147,19 @@ class Stages:
         running, late, lock = collections.Counter(part.suite for part in parts), set(), threading.Lock()
 
         def run(part):
-            suite, done = part.suite, results[part.suite]
+            suite, done = part.suite, {}
             try:
                 self.guarded("gpu_tests", f"gpu_tests {suite}", gtest_runs.run_part, self.processes, program, part, done,
                              figures, self.cuda)
             except OutOfTime:
                 late.add(suite)
             with lock:
+                results[suite].update(done)
+                write_json({name: tests for name, tests in results.items() if tests}, self.file("gpu_tests.json"))
                 running[suite] -= 1
                 if running[suite]:
                     return
-                write_json({name: tests for name, tests in results.items() if tests}, self.file("gpu_tests.json"))
-                self.say_suite(suite, suites[suite], done)
+                self.say_suite(suite, suites[suite], results[suite])
                 if suite in late:
                     self.report.leave(f"gpu_tests {suite}")
 
