@@ -25,7 +25,7 @@ PRECISIONS = {
     "bf16": ["--amp", "o1"],
     "f16": ["--amp", "o1", "--amp-dtype", "f16", "--loss-scale", "dynamic"],
 }
-ROWS = {f"{precision}, {processes} process{'es' * (processes > 1)}": (precision, processes)
+ROWS = {f"{precision} in {processes} process{'es' * (processes > 1)}": (precision, processes)
         for processes in (1, 2) for precision in PRECISIONS}
 
 
