@@ -20,10 +20,11 @@ constexpr double kElementsPerThread = 4;
 
 /// How a reduction is divided into partial reductions.
 struct Division {
-  size_t whole = 0;   ///< number of leading reduction variables that index the partial results
-  int64_t chunk = 0;  ///< iterations of the next one that a partial reduction takes; 0: all
-  double threads = 0, terms = 0;  ///< number and length of the partial reductions, by threads
-  bool terms_vary = false;        ///< whether the length depends on the batch size
+  size_t whole = 0;    ///< number of leading reduction variables that index the partial results
+  int64_t chunk = 0;   ///< iterations of the next one that a partial reduction takes; 0: all
+  double threads = 0;  ///< number of threads that compute partial reductions
+  double terms = 0;    ///< number of terms of a partial reduction
+  bool terms_vary = false;  ///< whether `terms` depends on the batch size
 };
 
 /// Returns the smallest divisor of the constant factor of `extent` that is at least `least`, and

@@ -21,7 +21,8 @@ namespace fluid {
 constexpr double kBusyThreads = 32 * 1024;
 
 /// Whether the row-wise schedule (Sweep) would leave most of a GPU idle but schedule_in_stages()
-/// would not. `sweep`: the kernels of the row-wise schedule, with their thread group sizes.
+/// would not. Counts the partial results that the finish function combines. `sweep`: the kernels of
+/// the row-wise schedule, with their thread group sizes.
 bool leaves_gpu_idle(const Group& group, const std::vector<kir::Kernel>& sweep);
 
 /// Returns the kernels of the group in launch order. They have the same buffers as the
