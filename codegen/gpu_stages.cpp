@@ -38,8 +38,6 @@ int64_t chunk_of(const Dim& extent, double least) {
   return 0;
 }
 
-bool is_constant_extent(const Dim& d) { return !d.batch && d.length_power == 0; }
-
 /// Divides a reduction of `reduce` to `out`, until kBusyThreads threads are busy.
 Division divide(const std::vector<Dim>& out, const std::vector<Dim>& reduce, bool is_argmax) {
   Division division{.threads = 1 / kElementsPerThread, .terms = 1};
@@ -62,7 +60,7 @@ Division divide(const std::vector<Dim>& out, const std::vector<Dim>& reduce, boo
     ++division.whole;
   }
   for (size_t i = division.whole + (division.chunk > 0 ? 1 : 0); i < reduce.size(); ++i)
-    division.terms_vary = division.terms_vary || !is_constant_extent(reduce[i]);
+    division.terms_vary = division.terms_vary || !reduce[i].is_constant();
   return division;
 }
 
@@ -270,8 +268,7 @@ class Stages {
   /// Returns an elementwise root that reads the reductions of its row, with the row variables
   /// `rows` of the reductions.
   static FlatRoot map_of_results(KernelBuilder& b, int id, const Vars& rows) {
-    FlatRoot root =
-        flatten(b, id, [](const Expr& let) { return read_let(let.node().ivalue, let.dtype()); });
+    FlatRoot root = flatten(b, id, row_local);
     for (size_t i = 0; i < rows.size(); ++i) substitute(root, root.out[i], Expr::var(rows[i]));
     return root;
   }

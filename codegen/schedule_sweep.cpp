@@ -39,8 +39,6 @@ Expr combined(Combine combine, const Expr& a, const Expr& b) {
   return combine == Combine::min ? scalar::min(a, b) : scalar::max(a, b);
 }
 
-Expr row_local(const Expr& let) { return read_let(let.node().ivalue, let.dtype()); }
-
 std::vector<FlatRoot> roots_of(KernelBuilder& b, const GroupPart& part) {
   std::vector<FlatRoot> roots;
   for (int id : part.roots) {
@@ -51,6 +49,8 @@ std::vector<FlatRoot> roots_of(KernelBuilder& b, const GroupPart& part) {
 }
 
 }  // namespace
+
+Expr row_local(const Expr& let) { return read_let(let.node().ivalue, let.dtype()); }
 
 Sweep::Sweep(KernelBuilder& builder, const GroupPart& part)
     : Sweep(builder, roots_of(builder, part), part.rows) {}

@@ -8,6 +8,9 @@
 
 namespace fluid {
 
+/// Resolves a Let that reads a reduction of the same row, for flatten().
+Expr row_local(const Expr& let);
+
 /// Buffers for the partial results of a reduction over rows. Each block stores one partial result
 /// per element of the result. Kernel::finish combines the partial results of all blocks.
 struct PartialResults {

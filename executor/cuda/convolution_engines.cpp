@@ -96,18 +96,6 @@ ConvolutionPlan build_plan(const DnnDevice& device, const DnnDescriptor& configu
   return made;
 }
 
-/// Finalized cuDNN heuristics descriptor for an operation graph. Its results are engine
-/// configurations, best first.
-DnnDescriptor heuristics_of(const ConvolutionDescription& description, const DnnDevice& device,
-                            cudnnBackendHeurMode_t mode) {
-  DnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, description.graph())
-      .set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
-  device.set_device_properties(heuristics, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
-  heuristics.finalize();
-  return heuristics;
-}
-
 /// Converts an engine configuration to an algorithm. Returns nullopt if the engine is excluded,
 /// rejects the convolution or needs more than `workspace` bytes. Stores any other cuDNN error in
 /// `failure`.
@@ -135,6 +123,16 @@ DnnDevice::DnnDevice(const std::string& properties)
   properties_->set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
                    std::span<const char>(properties.c_str(), properties.size() + 1));
   properties_->finalize();
+}
+
+DnnDescriptor heuristics_of(const ConvolutionDescription& description, const DnnDevice& device,
+                            cudnnBackendHeurMode_t mode) {
+  DnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, description.graph())
+      .set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
+  device.set_device_properties(heuristics, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
+  heuristics.finalize();
+  return heuristics;
 }
 
 ConvolutionEngines convolution_engines(const FluidGpuConvolution& convolution,

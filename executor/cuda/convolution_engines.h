@@ -36,6 +36,11 @@ struct ConvolutionPlan {
   int64_t workspace = 0;
 };
 
+/// Finalized cuDNN heuristics descriptor for an operation graph. Its results are engine
+/// configurations, best first.
+DnnDescriptor heuristics_of(const ConvolutionDescription& description, const DnnDevice& device,
+                            cudnnBackendHeurMode_t mode);
+
 /// The engines that convolution_engines() found, as algorithms.
 struct ConvolutionEngines {
   cudnnStatus_t status;  ///< an error if no engine was found and a cuDNN call failed

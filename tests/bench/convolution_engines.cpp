@@ -50,12 +50,10 @@ struct Candidate {
   DnnDescriptor configuration;
 };
 
-void add_heuristics(const ConvolutionDescription& description, cudnnBackendHeurMode_t mode,
-                    const char* letter, std::vector<Candidate>& candidates) {
-  DnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, description.graph())
-      .set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
-  heuristics.finalize();
+void add_heuristics(const ConvolutionDescription& description, cudnnHandle_t handle,
+                    cudnnBackendHeurMode_t mode, const char* letter,
+                    std::vector<Candidate>& candidates) {
+  const DnnDescriptor heuristics = heuristics_of(description, DnnDevice(handle), mode);
   int number = 0;
   for (DnnDescriptor& configuration : heuristics.descriptors(
            CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, kMaxListed)) {
@@ -125,8 +123,8 @@ class Timing {
     const ConvolutionDescription description(convolution, handle_);
     std::vector<DnnDescriptor> engines;
     std::vector<Candidate> candidates;
-    add_heuristics(description, CUDNN_HEUR_MODE_A, "A", candidates);
-    add_heuristics(description, CUDNN_HEUR_MODE_FALLBACK, "F", candidates);
+    add_heuristics(description, handle_, CUDNN_HEUR_MODE_A, "A", candidates);
+    add_heuristics(description, handle_, CUDNN_HEUR_MODE_FALLBACK, "F", candidates);
     add_all(description, engines, candidates);
     const auto usable = convolution_engines(convolution, DnnDevice(handle_),
                                             workspace_for(convolution, kGpuWorkspace), kMaxTimed)
