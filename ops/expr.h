@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "ir/function_ref.h"
 #include "ir/type.h"
 
 namespace fluid {
@@ -159,12 +159,17 @@ Expr philox(const Expr& seed, const Expr& counter, const Expr& stream, const Exp
 
 }  // namespace scalar
 
+/// Returns `e` with other arguments, without folding.
+Expr with_args(const Expr& e, std::vector<Expr> args);
+/// Applies `change` to each argument of `e`, and returns the new arguments. Returns an empty vector
+/// if no argument changes.
+std::vector<Expr> changed_args(const Expr& e, FunctionRef<Expr(const Expr&)> change);
 /// Rebuilds `e` bottom-up. Calls `replace` for each node after its arguments have been rewritten.
 /// `replace` returns a replacement, or a null Expr to keep the node. Visits a shared node once.
-Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& replace);
+Expr rewrite(const Expr& e, FunctionRef<Expr(const Expr&)> replace);
 /// Calls `visit` once for every distinct node of `e`, in topological order: arguments before their
 /// users.
-void for_each_node(const Expr& e, const std::function<void(const Expr&)>& visit);
+void for_each_node(const Expr& e, FunctionRef<void(const Expr&)> visit);
 
 /// An affine function of loop variables: sum(coefficient[v] * v) + offset.
 struct Affine {

@@ -1,49 +1,42 @@
 #include <map>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "ir/error.h"
 #include "ops/expr.h"
+#include "ops/node_numbers.h"
 
 namespace fluid {
 namespace {
 
 class Rewriter {
  public:
-  explicit Rewriter(const std::function<Expr(const Expr&)>& replace) : replace_(replace) {}
+  explicit Rewriter(FunctionRef<Expr(const Expr&)> replace) : replace_(replace) {}
 
   Expr run(const Expr& e) {
-    if (const auto known = done_.find(e.get()); known != done_.end()) return known->second;
+    if (const Expr* known = done_.find(e.get())) return *known;
     const Expr rebuilt = rebuild(e);
     // Folding may replace the node by one of its arguments (x + 0 by x). That argument has already
     // been rewritten, so `replace_` is not called again.
     const Expr replaced = rebuilt.op() == e.op() ? replace_(rebuilt) : Expr();
-    return done_[e.get()] = replaced ? replaced : rebuilt;
+    const Expr& result = replaced ? replaced : rebuilt;
+    done_.add(e.get(), result);
+    return result;
   }
 
  private:
   Expr rebuild(const Expr& e) {
-    std::vector<Expr> args;
-    bool changed = false;
-    for (const Expr& a : e.args()) {
-      args.push_back(run(a));
-      changed = changed || args.back().get() != a.get();
-    }
-    if (!changed) return e;
+    std::vector<Expr> args = changed_args(e, [&](const Expr& arg) { return run(arg); });
+    if (args.empty()) return e;
     if (e.op() >= ScalarOp::add && e.op() <= ScalarOp::cast) {
       return Expr::make(e.op(), e.dtype(), std::move(args));
     }
-    ExprNode node = e.node();
-    node.args = std::move(args);
-    return Expr(std::make_shared<const ExprNode>(std::move(node)));
+    return with_args(e, std::move(args));
   }
 
-  const std::function<Expr(const Expr&)>& replace_;
-  std::unordered_map<const ExprNode*, Expr> done_;
+  FunctionRef<Expr(const Expr&)> replace_;
+  NodeMap<Expr> done_;
 };
 
-void visit_nodes(const Expr& e, const std::function<void(const Expr&)>& visit,
-                 std::unordered_set<const ExprNode*>& seen) {
+void visit_nodes(const Expr& e, FunctionRef<void(const Expr&)> visit, NodeNumbers& seen) {
   if (!seen.insert(e.get()).second) return;
   for (const Expr& a : e.args()) visit_nodes(a, visit, seen);
   visit(e);
@@ -62,12 +55,28 @@ Affine combined(const Affine& a, const Affine& b, int64_t scale_b) {
 
 }  // namespace
 
-Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& replace) {
+Expr with_args(const Expr& e, std::vector<Expr> args) {
+  const ExprNode& n = e.node();
+  return Expr(std::make_shared<const ExprNode>(
+      ExprNode{n.op, n.dtype, std::move(args), n.ivalue, n.fvalue, n.guarded, n.checked}));
+}
+
+std::vector<Expr> changed_args(const Expr& e, FunctionRef<Expr(const Expr&)> change) {
+  std::vector<Expr> args;
+  for (size_t i = 0; i < e.args().size(); ++i) {
+    Expr arg = change(e.args()[i]);
+    if (args.empty() && arg.get() != e.args()[i].get()) args = e.args();
+    if (!args.empty()) args[i] = std::move(arg);
+  }
+  return args;
+}
+
+Expr rewrite(const Expr& e, FunctionRef<Expr(const Expr&)> replace) {
   return Rewriter(replace).run(e);
 }
 
-void for_each_node(const Expr& e, const std::function<void(const Expr&)>& visit) {
-  std::unordered_set<const ExprNode*> seen;
+void for_each_node(const Expr& e, FunctionRef<void(const Expr&)> visit) {
+  NodeNumbers seen;
   visit_nodes(e, visit, seen);
 }
 

@@ -112,12 +112,10 @@ class UnionFind {
     while (parent_[i] != i) i = parent_[i];
     return i;
   }
-  /// Merges the sets of `a` and `b`. Returns false if `a` and `b` are already in the same set.
-  bool merge(size_t a, size_t b) {
+  void merge(size_t a, size_t b) {
     a = find(a);
     b = find(b);
     parent_[std::max(a, b)] = std::min(a, b);
-    return a != b;
   }
 
  private:
@@ -160,7 +158,9 @@ class VariableUnifier {
       for (int64_t& v : root.out) v = representative(v);
       for (int64_t& v : root.reduce) v = representative(v);
       root.body = intern(rewrite(root.body, [&](const Expr& e) {
-        return e.op() == ScalarOp::var ? Expr::var(representative(e.node().ivalue)) : Expr();
+        const bool replaced =
+            e.op() == ScalarOp::var && representative(e.node().ivalue) != e.node().ivalue;
+        return replaced ? Expr::var(representative(e.node().ivalue)) : Expr();
       }));
     }
   }
@@ -176,14 +176,16 @@ class VariableUnifier {
   }
 
   void unify_read_indices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-    UnionFind trial = classes_;
-    bool merges = false;
+    std::optional<UnionFind> trial;
     for (size_t d = 0; d < std::min(a.size(), b.size()); ++d) {
       if (a[d].op() != ScalarOp::var || b[d].op() != ScalarOp::var) continue;
-      merges |= trial.merge(static_cast<size_t>(a[d].node().ivalue),
-                            static_cast<size_t>(b[d].node().ivalue));
+      const auto of_a = static_cast<size_t>(a[d].node().ivalue);
+      const auto of_b = static_cast<size_t>(b[d].node().ivalue);
+      if (classes_.find(of_a) == classes_.find(of_b)) continue;
+      if (!trial) trial = classes_;
+      trial->merge(of_a, of_b);
     }
-    if (merges && consistent(trial)) classes_ = std::move(trial);
+    if (trial && consistent(*trial)) classes_ = *std::move(trial);
   }
 
   /// Whether all variables of an equivalence class have the same extent, and no root has two
@@ -207,19 +209,30 @@ class VariableUnifier {
   UnionFind classes_;
 };
 
+/// For each root, the indices of the roots whose reductions it reads.
+using ReductionReads = std::vector<std::vector<int>>;
+
+ReductionReads reduction_reads(const Group& group) {
+  ReductionReads reads;
+  for (const FusionRoot& root : group.roots) {
+    std::vector<int>& sources = reads.emplace_back();
+    for (const Expr& let : lets_of(root.body)) sources.push_back(reduction_of(let).root);
+  }
+  return reads;
+}
+
 /// Partitions the roots of the group into parts. Two roots are in one part if they share a loop
 /// variable, if they are results of one op, or if one reads the other.
-void make_parts(Group& group) {
+void make_parts(Group& group, const ReductionReads& reads) {
   const size_t n = group.roots.size();
+  std::vector<Vars> vars;
+  for (const FusionRoot& root : group.roots) vars.push_back(all_vars(root));
   UnionFind parts(n);
   for (size_t i = 0; i < n; ++i) {
-    for (const Expr& let : lets_of(group.roots[i].body)) {
-      parts.merge(i, static_cast<size_t>(reduction_of(let).root));
-    }
+    for (const int source : reads[i]) parts.merge(i, static_cast<size_t>(source));
     for (size_t j = 0; j < i; ++j) {
       const bool together =
-          group.roots[i].op == group.roots[j].op ||
-          !intersection(all_vars(group.roots[i]), all_vars(group.roots[j])).empty();
+          group.roots[i].op == group.roots[j].op || !intersection(vars[i], vars[j]).empty();
       if (together) parts.merge(i, j);
     }
   }
@@ -237,7 +250,8 @@ void make_parts(Group& group) {
 /// the roots of the finish phase, which run after the loop over rows.
 class RowSelection {
  public:
-  RowSelection(Group& group, GroupPart& part) : group_(group), part_(part) {
+  RowSelection(Group& group, GroupPart& part, const ReductionReads& reads)
+      : group_(group), part_(part), reads_(reads) {
     for (int i : part.roots) {
       if (reduces_to_columns(group, root(i))) columns_.insert(i);
     }
@@ -254,6 +268,7 @@ class RowSelection {
 
  private:
   FusionRoot& root(int i) { return group_.roots[static_cast<size_t>(i)]; }
+  const std::vector<int>& reads(int i) const { return reads_[static_cast<size_t>(i)]; }
 
   /// Chooses the row variables (the variables of the outer loop) among the loop variables that all
   /// roots in this loop share. Prefers variables that index the output of every root, but excludes
@@ -264,7 +279,7 @@ class RowSelection {
     bool columns = false;
     for (int i : part_.roots) {
       FusionRoot& s = root(i);
-      s.in_finish_phase = s.in_finish_phase || reads_after_sweep(s);
+      s.in_finish_phase = s.in_finish_phase || reads_after_sweep(i);
       if (s.in_finish_phase) continue;
       const Vars outs = non_unit(s.out);
       const Vars common = rows ? intersection(*rows, outs) : outs;
@@ -293,10 +308,8 @@ class RowSelection {
       FusionRoot& s = root(i);
       s.stage = 0;
       s.reduces_rows = !s.in_finish_phase && !intersection(part_.rows, s.reduce).empty();
-      for (const Expr& let : lets_of(s.body)) {
-        s.stage = std::max(s.stage, root(reduction_of(let).root).stage + 1);
-      }
-      const bool late = s.in_finish_phase || reads_after_sweep(s);
+      for (const int source : reads(i)) s.stage = std::max(s.stage, root(source).stage + 1);
+      const bool late = s.in_finish_phase || reads_after_sweep(i);
       moved = moved || (late && !s.in_finish_phase);
       s.in_finish_phase = late;
       s.reduces_rows = s.reduces_rows && !late;
@@ -304,28 +317,25 @@ class RowSelection {
     return moved;
   }
 
+  /// Whether the result of the root is available only after the loop over rows.
+  bool is_complete_after_sweep(int i) { return root(i).in_finish_phase || root(i).reduces_rows; }
+
   /// Whether all reductions that the root reads are available after the loop over rows. Reductions
   /// within one row are not.
-  bool reads_only_complete(const FusionRoot& s) {
-    return std::ranges::all_of(lets_of(s.body), [&](const Expr& let) {
-      const FusionRoot& source = root(reduction_of(let).root);
-      return source.in_finish_phase || source.reduces_rows;
-    });
+  bool reads_only_complete(int i) {
+    return std::ranges::all_of(reads(i), [&](int r) { return is_complete_after_sweep(r); });
   }
 
   /// Whether the root reads a reduction that is complete only after the loop over rows.
-  bool reads_after_sweep(const FusionRoot& s) {
-    return std::ranges::any_of(lets_of(s.body), [&](const Expr& let) {
-      const FusionRoot& source = root(reduction_of(let).root);
-      return source.in_finish_phase || source.reduces_rows;
-    });
+  bool reads_after_sweep(int i) {
+    return std::ranges::any_of(reads(i), [&](int r) { return is_complete_after_sweep(r); });
   }
 
   bool is_legal() {
     for (int i : part_.roots) {
       const FusionRoot& s = root(i);
       if (s.in_finish_phase) {
-        if (!reads_only_complete(s)) return false;
+        if (!reads_only_complete(i)) return false;
         continue;
       }
       const Vars outs = non_unit(s.out);
@@ -339,6 +349,7 @@ class RowSelection {
 
   Group& group_;
   GroupPart& part_;
+  const ReductionReads& reads_;
   std::set<int> columns_;  ///< roots for which reduces_to_columns() holds
 };
 
@@ -395,9 +406,10 @@ std::optional<Group> analyze_group(std::span<const ir::Op* const> ops,
   if (!unifier.unify_reduction_reads()) return std::nullopt;
   unifier.unify_reads(builder.value_reads);
   unifier.apply();
-  make_parts(group);
+  const ReductionReads reads = reduction_reads(group);
+  make_parts(group, reads);
   for (GroupPart& part : group.parts) {
-    if (!RowSelection(group, part).run()) return std::nullopt;
+    if (!RowSelection(group, part, reads).run()) return std::nullopt;
   }
   return group;
 }

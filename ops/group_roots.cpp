@@ -55,6 +55,7 @@ bool is_groupable(const ir::Op& op) {
 RootBuilder::RootBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
                          std::span<const Value> inputs, LoweringCache& cache)
     : members_(ops.begin(), ops.end()), lowering_cache_(cache) {
+  std::ranges::sort(members_);
   group.inputs.assign(inputs.begin(), inputs.end());
   group.outputs.assign(outputs.begin(), outputs.end());
 }
@@ -62,7 +63,7 @@ RootBuilder::RootBuilder(std::span<const ir::Op* const> ops, std::span<const Val
 bool RootBuilder::build() {
   for (size_t slot = 0; slot < group.outputs.size(); ++slot) {
     const Value& v = group.outputs[slot];
-    if (!members_.contains(v.op())) return false;
+    if (!is_member(v.op())) return false;
     if (lowering_cache_.lower(v.op()).combine) {
       const int root = add_reduction(v.op());
       group.roots[static_cast<size_t>(root)].outputs[static_cast<size_t>(v.index())] =
@@ -94,7 +95,7 @@ RootBuilder::IterationDomain RootBuilder::new_iteration_domain(const Lowered& lo
   for (const Dim& d : lowered.out) domain.out.push_back(new_var(d));
   for (const Dim& d : lowered.reduce) domain.reduce.push_back(new_var(d));
   for (const auto* vars : {&domain.out, &domain.reduce}) {
-    for (int64_t v : *vars) domain.index.push_back(v < 0 ? Expr::index(0) : Expr::var(v));
+    for (int64_t v : *vars) domain.index.push_back(v < 0 ? zero_ : Expr::var(v));
   }
   for (Expr& e : domain.index) e = intern_(e);
   return domain;
@@ -112,8 +113,7 @@ void RootBuilder::add_map(const Value& output, int output_index) {
   root.outputs = {output_index};
   root.result = output.index();
   root.out = it->second.out;
-  const IterationDomain domain = it->second;
-  root.body = inline_map(output, domain.index, kTrue);
+  root.body = inline_map(output, it->second.index, kTrue);
   group.roots.push_back(std::move(root));
 }
 
@@ -150,10 +150,9 @@ Expr RootBuilder::inline_read(const ir::Op* op, const Expr& read, const Expr& ma
   for (size_t d = 0; d < index.size(); ++d) {
     const Dim& extent = v.shape()[d];
     if (read.node().guarded) guard = logical_and(guard, in_range(index[d], extent, group.extents));
-    index[d] = intern_(extent.is(1) && !read.node().checked ? Expr::index(0) : index[d]);
+    index[d] = extent.is(1) && !read.node().checked ? zero_ : intern_(index[d]);
   }
-  if (!members_.contains(v.op()))
-    return read_input(read, v, std::move(index), logical_and(mask, guard));
+  if (!is_member(v.op())) return read_input(read, v, std::move(index), logical_and(mask, guard));
   if (read.node().checked) inlinable_ = false;
   Expr inside;
   if (lowering_cache_.lower(v.op()).combine) {
@@ -171,9 +170,10 @@ Expr RootBuilder::inline_read(const ir::Op* op, const Expr& read, const Expr& ma
 }
 
 Expr RootBuilder::inline_map(const Value& v, const std::vector<Expr>& index, const Expr& mask) {
-  std::vector<const void*> key = {v.op(), intern_(Expr::index(v.index())).get(),
-                                  intern_(mask).get()};
-  for (const Expr& e : index) key.push_back(intern_(e).get());
+  const auto address = [](const void* p) { return reinterpret_cast<uintptr_t>(p); };
+  std::vector<uintptr_t> key = {address(v.op()), static_cast<uintptr_t>(v.index()),
+                                address(intern_(mask).get())};
+  for (const Expr& e : index) key.push_back(address(intern_(e).get()));
   if (auto it = inlined_.find(key); it != inlined_.end()) return it->second;
   const Expr body = lowering_cache_.lower(v.op()).bodies.at(static_cast<size_t>(v.index()));
   const Expr e = intern_(scalar::cast(inline_operands(v.op(), body, index, mask), v.dtype()));
@@ -196,7 +196,14 @@ void RootBuilder::record_read(const Value& value, const std::vector<Expr>& index
   auto it = std::find_if(value_reads.begin(), value_reads.end(),
                          [&](const ValueReads& a) { return a.value == value; });
   if (it == value_reads.end()) it = value_reads.insert(it, ValueReads{value, {}});
-  it->reads.push_back(index);
+  const bool known = std::ranges::any_of(it->reads, [&](const std::vector<Expr>& read) {
+    return std::ranges::equal(read, index, {}, &Expr::get, &Expr::get);
+  });
+  if (!known) it->reads.push_back(index);
+}
+
+bool RootBuilder::is_member(const ir::Op* op) const {
+  return std::ranges::binary_search(members_, op);
 }
 
 int RootBuilder::input_index(const Value& v) {

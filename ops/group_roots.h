@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 
 #include "ops/group.h"
 #include "ops/intern.h"
@@ -18,7 +17,7 @@ class RootBuilder {
   /// a result of the group at a data-dependent index, or an output is not a result of the group.
   bool build();
 
-  /// A value and the index expressions of each read of the value. If several roots read the value,
+  /// A value and the distinct index expressions of its reads. If several roots read the value,
   /// VariableUnifier may unify the loop variables in these indices.
   struct ValueReads {
     Value value;
@@ -44,15 +43,18 @@ class RootBuilder {
   Expr inline_read(const ir::Op* op, const Expr& read, const Expr& mask);
   Expr inline_map(const Value& v, const std::vector<Expr>& index, const Expr& mask);
   Expr read_input(const Expr& read, const Value& v, std::vector<Expr> index, const Expr& mask);
+  bool is_member(const ir::Op* op) const;
   int input_index(const Value& v);
   void record_read(const Value& value, const std::vector<Expr>& index);
 
-  std::set<const ir::Op*> members_;
+  std::vector<const ir::Op*> members_;  ///< sorted
   LoweringCache& lowering_cache_;
   std::map<const ir::Op*, int> reductions_;
   std::map<const ir::Op*, IterationDomain> map_domains_;
-  std::map<std::vector<const void*>, Expr> inlined_;
+  /// The key is the op, the index of its result, and the interned mask and index expressions.
+  std::map<std::vector<uintptr_t>, Expr> inlined_;
   Interner intern_;
+  Expr zero_ = intern_(Expr::index(0));
   bool inlinable_ = true;
 };
 

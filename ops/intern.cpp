@@ -1,27 +1,37 @@
 #include "ops/intern.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace fluid {
 
-Expr Interner::operator()(const Expr& e) {
-  if (!e) return e;
-  if (auto it = seen_.find(e.get()); it != seen_.end()) return it->second.second;
-  ExprNode copy = e.node();
-  for (Expr& arg : copy.args) arg = (*this)(arg);
-  Expr result = intern_node(Expr(std::make_shared<const ExprNode>(std::move(copy))));
-  seen_.emplace(e.get(), std::pair(e, result));
-  seen_.emplace(result.get(), std::pair(result, result));
-  return result;
+size_t Interner::NodeHash::operator()(const Expr& e) const {
+  const ExprNode& n = e.node();
+  uint64_t hash = static_cast<uint64_t>(n.op) << 8 | static_cast<uint64_t>(n.dtype);
+  const auto add = [&](uint64_t value) { hash = (hash ^ value) * 0x9e3779b97f4a7c15; };
+  add(static_cast<uint64_t>(n.ivalue));
+  add(std::bit_cast<uint64_t>(n.fvalue));
+  for (const Expr& arg : n.args) add(reinterpret_cast<uintptr_t>(arg.get()) >> 4);
+  return hash >> 16;
 }
 
-Expr Interner::intern_node(const Expr& e) {
-  const ExprNode& n = e.node();
-  std::vector<const ExprNode*> args;
-  for (const Expr& arg : n.args) args.push_back(arg.get());
-  Key key(n.op, n.dtype, n.ivalue, std::bit_cast<uint64_t>(n.fvalue), n.guarded, n.checked,
-          std::move(args));
-  return nodes_.emplace(std::move(key), e).first->second;
+bool Interner::NodeEqual::operator()(const Expr& a, const Expr& b) const {
+  const ExprNode& m = a.node();
+  const ExprNode& n = b.node();
+  return m.op == n.op && m.dtype == n.dtype && m.ivalue == n.ivalue &&
+         std::bit_cast<uint64_t>(m.fvalue) == std::bit_cast<uint64_t>(n.fvalue) &&
+         m.guarded == n.guarded && m.checked == n.checked &&
+         std::ranges::equal(m.args, n.args, {}, &Expr::get, &Expr::get);
+}
+
+Expr Interner::operator()(const Expr& e) {
+  if (!e) return e;
+  if (const Interned* known = done_.find(e.get())) return known->result;
+  std::vector<Expr> args = changed_args(e, [&](const Expr& arg) { return (*this)(arg); });
+  const Expr& result = *nodes_.insert(args.empty() ? e : with_args(e, std::move(args))).first;
+  done_.add(e.get(), {e, result});
+  done_.add(result.get(), {result, result});
+  return result;
 }
 
 }  // namespace fluid

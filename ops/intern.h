@@ -1,11 +1,8 @@
 #pragma once
 
-#include <map>
-#include <tuple>
-#include <unordered_map>
-#include <vector>
+#include <unordered_set>
 
-#include "ops/expr.h"
+#include "ops/node_numbers.h"
 
 namespace fluid {
 
@@ -16,13 +13,20 @@ class Interner {
   Expr operator()(const Expr& e);
 
  private:
-  using Key =
-      std::tuple<ScalarOp, DType, int64_t, uint64_t, bool, bool, std::vector<const ExprNode*>>;
-  Expr intern_node(const Expr& e);
+  /// Compares nodes whose arguments are interned.
+  struct NodeHash {
+    size_t operator()(const Expr& e) const;
+  };
+  struct NodeEqual {
+    bool operator()(const Expr& a, const Expr& b) const;
+  };
+  struct Interned {
+    Expr source;  ///< keeps the node alive, so that no other node gets its address
+    Expr result;
+  };
 
-  std::map<Key, Expr> nodes_;
-  /// Maps a node to {an expression that keeps the node alive, the equal interned expression}.
-  std::unordered_map<const ExprNode*, std::pair<Expr, Expr>> seen_;
+  std::unordered_set<Expr, NodeHash, NodeEqual> nodes_;
+  NodeMap<Interned> done_;
 };
 
 }  // namespace fluid

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "ops/node_numbers.h"
 #include "ops/scan.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
@@ -40,7 +41,7 @@ double points(const Group& group, const std::vector<int64_t>& vars, int64_t batc
   return n;
 }
 
-using Nodes = std::set<const ExprNode*>;
+using Nodes = NodeNumbers;
 
 /// Cost of evaluating `body` for one element, in scalar operations. Nodes in `computed` are free.
 /// Loop-invariant nodes are free too, because they are computed once. Inserts the other nodes into

@@ -168,9 +168,15 @@ class PlanReader {
   /// Such an op ends one live range and begins another with the same offset.
   void find_peak() {
     std::vector<Range> ranges;
-    for (const auto& [v, range] : plan_.values) ranges.push_back(range);
-    for (const auto& [op, range] : plan_.workspaces) ranges.push_back(range);
-    std::ranges::sort(ranges, {}, [](const Range& r) {
+    for (const auto& op : graph_.ops) {
+      for (size_t r = 0; r < op->results.size(); ++r) {
+        ranges.push_back(plan_.values.at(op->result(static_cast<int>(r))));
+      }
+      const auto workspace = plan_.workspaces.find(op.get());
+      if (workspace != plan_.workspaces.end()) ranges.push_back(workspace->second);
+    }
+    // A value precedes its aliases in the graph, so that its category counts.
+    std::ranges::stable_sort(ranges, {}, [](const Range& r) {
       return std::tuple(r.region, r.offset, r.first, -r.last);
     });
     std::vector<Range> counted;

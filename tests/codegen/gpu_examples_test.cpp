@@ -101,9 +101,11 @@ TEST_P(GpuNetworks, AssembleBesideLibraries) {
   expect_assembles(assembler, kernels, gpu_architectures());
 }
 
+class GpuRankNetworks : public GpuNetworks {};
+
 /// Micro-batches, and the kernels of data-parallel steps: synchronized statistics, half-precision
 /// gradients, loss scaling.
-TEST_P(GpuNetworks, AssembleInPartsAndBetweenProcesses) {
+TEST_P(GpuRankNetworks, AssembleInPartsAndBetweenProcesses) {
   const std::string assembler = ptx_assembler();
   if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
   std::vector<Options> wanted(5, Options{.batch = 64, .scale_partial_loss = true, .world = 2});
@@ -125,10 +127,14 @@ TEST_P(GpuNetworks, AssembleInPartsAndBetweenProcesses) {
   expect_assembles(assembler, kernels, {"sm_80"});
 }
 
-INSTANTIATE_TEST_SUITE_P(Examples, GpuNetworks,
-                         ::testing::Values("mnist_cnn", "mnist_fluid", "resnet18",
-                                           "alexnet_cifar10"),
-                         [](const auto& info) { return info.param; });
+std::string name_of(const ::testing::TestParamInfo<std::string>& info) { return info.param; }
+
+INSTANTIATE_TEST_SUITE_P(Examples, GpuNetworks, ::testing::Values("resnet18", "alexnet_cifar10"),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Long, GpuNetworks, ::testing::Values("mnist_cnn", "mnist_fluid"), name_of);
+INSTANTIATE_TEST_SUITE_P(Examples, GpuRankNetworks, ::testing::Values("resnet18"), name_of);
+INSTANTIATE_TEST_SUITE_P(Long, GpuRankNetworks,
+                         ::testing::Values("mnist_cnn", "mnist_fluid", "alexnet_cifar10"), name_of);
 
 /// Convolutions too, which libraries do not compute in f64: some of these spill a little.
 TEST(GpuExamples, EveryKernelInF64Assembles) {

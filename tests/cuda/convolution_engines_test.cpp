@@ -15,6 +15,7 @@
 #include "executor/gpu_libraries/gpu_library_call.h"
 #include "executor/gpu_libraries/gpu_workspace.h"
 #include "tests/support/example_convolutions.h"
+#include "tests/support/full_run.h"
 #include "tests/support/gpu_convolution_cases.h"
 
 namespace fluid::cuda::convolution_engines_test {
@@ -62,7 +63,12 @@ std::vector<FluidGpuAlgorithm> found_for(const FluidGpuConvolution& c, const Dnn
   return std::move(found.algorithms);
 }
 
-constexpr int kArchitectures[] = {80, 90, 100, 120};
+/// One architecture, or all in a full run.
+const std::vector<int>& architectures() {
+  static const std::vector<int> all =
+      fluid::testing::is_full_run() ? std::vector{80, 90, 100, 120} : std::vector{90};
+  return all;
+}
 
 std::string text_of(int architecture, const Layer& layer, const FluidGpuConvolution& c) {
   constexpr const char* kWords[] = {"forward", "data gradient", "filter gradient"};
@@ -103,7 +109,7 @@ class ConvolutionEnginesTest : public ::testing::Test {
 };
 
 TEST_F(ConvolutionEnginesTest, ThereAreForWhatTheExamplesCompute) {
-  for (const int architecture : kArchitectures) {
+  for (const int architecture : architectures()) {
     for (const Layer& layer : kLayers) {
       for (const FluidGpuDirection direction : kDirections) {
         for (const auto number : {fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16}) {
@@ -115,7 +121,7 @@ TEST_F(ConvolutionEnginesTest, ThereAreForWhatTheExamplesCompute) {
 }
 
 TEST_F(ConvolutionEnginesTest, ThereAreWithWhatFollows) {
-  for (const int architecture : kArchitectures) {
+  for (const int architecture : architectures()) {
     for (const Layer& layer : kLayers) {
       for (const auto number : {fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16}) {
         for (const FluidGpuDirection direction : kDirections) {
@@ -135,7 +141,7 @@ TEST_F(ConvolutionEnginesTest, ThereAreWithWhatFollows) {
 
 TEST_F(ConvolutionEnginesTest, ThereAreForGroupsAndDilation) {
   constexpr Layer kLayer = {"64 channels", 16, 64, 28, 64, 3, 1, 2};
-  for (const int architecture : kArchitectures) {
+  for (const int architecture : architectures()) {
     for (const FluidGpuDirection direction : kDirections) {
       for (const auto number : {fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16}) {
         for (const bool last : {false, true}) {
@@ -157,7 +163,7 @@ TEST_F(ConvolutionEnginesTest, ThereAreForGroupsAndDilation) {
 
 /// So that none of them fails on a GPU for want of an engine.
 TEST_F(ConvolutionEnginesTest, ThereAreForWhatTestsOnAGpuCompute) {
-  for (const int architecture : kArchitectures) {
+  for (const int architecture : architectures()) {
     const auto expect_all = [&](const Convolutions& all, int64_t workspace) {
       for (const FluidGpuConvolution& c : all) {
         expect_one(architecture, fluid::task_key(c), c, workspace);
@@ -197,7 +203,7 @@ std::vector<cudnnBackendNumericalNote_t> notes_of(const FluidGpuConvolution& c,
 
 TEST_F(ConvolutionEnginesTest, OnlyHalvesAndTf32RunOnTensorCores) {
   const Layer& layer = kLayers[1];
-  for (const int architecture : kArchitectures) {
+  for (const int architecture : architectures()) {
     for (const FluidGpuDirection direction : kDirections) {
       for (const auto& [number, tf32] : {std::pair{fluid_gpu_f32, 0}, std::pair{fluid_gpu_f32, 1},
                                          std::pair{fluid_gpu_bf16, 0}}) {
@@ -222,7 +228,7 @@ TEST_F(ConvolutionEnginesTest, OnlyHalvesAndTf32RunOnTensorCores) {
 
 /// Among as many as are timed.
 TEST_F(ConvolutionEnginesTest, HalvesHaveTensorCoresInTheExamples) {
-  for (const int architecture : kArchitectures) {
+  for (const int architecture : architectures()) {
     for (const Layer& layer : kLayers) {
       for (const FluidGpuDirection direction : kDirections) {
         const FluidGpuConvolution c = convolution_of(layer, direction, fluid_gpu_bf16);
@@ -257,7 +263,7 @@ constexpr size_t kVersionsLookedAt[] = {91300, 91900, 92600};
 /// highest.
 TEST_F(ConvolutionEnginesTest, FavouritesFitTheWorkspaceThatIsPlanned) {
   std::string misses;
-  for (const int architecture : kArchitectures) {
+  for (const int architecture : architectures()) {
     for (const Layer& layer : kLayers) {
       for (const FluidGpuDirection direction : kDirections) {
         for (const auto& [number, tf32] : {std::pair{fluid_gpu_f32, 0}, std::pair{fluid_gpu_f32, 1},

@@ -109,6 +109,8 @@ TEST_P(GpuFailingSteps, GetTheirFeedsWhenTheyAreRunAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pace, GpuFailingSteps, testing::kPaces, testing::name_of);
+INSTANTIATE_TEST_SUITE_P(Long, GpuFailingSteps, ::testing::Values(testing::kEarly),
+                         testing::name_of);
 
 }  // namespace
 }  // namespace fluid::gpu_failing_steps_test

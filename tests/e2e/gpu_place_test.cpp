@@ -183,14 +183,14 @@ TEST_F(GpuPrograms, LetALibraryConvolveWhatIsLargeEnough) {
   minimize(net.ir().main().outputs[0].value, SGD{.lr = 0.01});
   net.save(dir_.file("images.fluid"));
   const std::string flags =
-      "train images.fluid --data digits?limit=8 --batch 4 --max-steps 2 --log-json ";
+      "train images.fluid --data digits?limit=4 --batch 2 --max-steps 2 --log-json ";
   succeed(flags + "cpu.json --place cpu");
   succeed(flags + "f32.json --place cuda:0");
   succeed(flags + "half.json --place cuda:0 --amp o1");
   const std::vector<double> cpu = losses("cpu.json");
   EXPECT_NEAR(losses("f32.json").at(1), cpu.at(1), 1e-5 * cpu.at(1));
   EXPECT_NEAR(losses("half.json").at(1), cpu.at(1), 2e-2 * cpu.at(1));
-  const std::string planned = succeed("plan images.fluid --batch 4 --place cuda:0 --kernels");
+  const std::string planned = succeed("plan images.fluid --batch 2 --place cuda:0 --kernels");
   for (const std::string kernel : {"conv2d", "conv2d_grad_input", "conv2d_grad_filter"}) {
     EXPECT_NE(planned.find("cudnn." + kernel + ": " + kernel), std::string::npos);
   }

@@ -100,6 +100,7 @@ TEST_P(GpuSession, AStepOnBadDataChangesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pace, GpuSession, testing::kPaces, testing::name_of);
+INSTANTIATE_TEST_SUITE_P(Long, GpuSession, ::testing::Values(testing::kEarly), testing::name_of);
 
 constexpr int64_t kSmall = 64 << 10;  ///< error words outside arenas, one page each
 

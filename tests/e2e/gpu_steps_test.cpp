@@ -387,8 +387,9 @@ TEST_P(GpuSteps, AFailureIsToldByWhoWaits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pace, GpuSteps, testing::kPaces, testing::name_of);
-INSTANTIATE_TEST_SUITE_P(OtherPace, GpuSteps,
-                         ::testing::Values(testing::TestedPace{"random_1", HostPace::random, 1}),
+INSTANTIATE_TEST_SUITE_P(Long, GpuSteps,
+                         ::testing::Values(testing::kEarly,
+                                           testing::TestedPace{"random_1", HostPace::random, 1}),
                          testing::name_of);
 
 class GpuOverlap : public testing::HostGpuTest {

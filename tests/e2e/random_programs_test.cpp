@@ -89,7 +89,7 @@ void expect_same_after_files(uint64_t seed) {
 }
 
 constexpr uint64_t kShards = 10;
-constexpr uint64_t kSample = 20, kAll = 1000;  // programs per shard
+constexpr uint64_t kSample = 10, kAll = 1000;  // programs per shard
 
 class RandomPrograms : public ::testing::TestWithParam<uint64_t> {};
 

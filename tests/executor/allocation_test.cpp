@@ -17,11 +17,12 @@
 #include <unistd.h>
 
 namespace {
-std::atomic<bool> counting = false;
+bool counting =
+    false;  // accessed by builtins, because all cases of test_executor call malloc at -O0
 std::atomic<int> allocations = 0;
 std::atomic<size_t> largest = 0;
 void count(size_t bytes) {
-  if (!counting) return;
+  if (!__atomic_load_n(&counting, __ATOMIC_RELAXED)) return;
   ++allocations;
   for (size_t seen = largest; bytes > seen && !largest.compare_exchange_weak(seen, bytes);) {
   }
@@ -58,9 +59,9 @@ namespace {
 int allocations_during(const std::function<void()>& work) {
   allocations = 0;
   largest = 0;
-  counting = true;
+  __atomic_store_n(&counting, true, __ATOMIC_SEQ_CST);
   work();
-  counting = false;
+  __atomic_store_n(&counting, false, __ATOMIC_SEQ_CST);
   return allocations;
 }
 

@@ -302,6 +302,8 @@ TEST_P(GpuCollectiveFunctions, ARankThatNeverComesIsWaitedForUntilItIsAborted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Host, GpuCollectiveFunctions, testing::kPaces, testing::name_of);
+INSTANTIATE_TEST_SUITE_P(Long, GpuCollectiveFunctions, ::testing::Values(testing::kEarly),
+                         testing::name_of);
 
 TEST(GpuCommunicators, AreNotReadyUntilAllHaveMet) {
   fluid::testing::reset_host_gpu({});

@@ -13,7 +13,6 @@
 #include "ops/optim/optimizer.h"
 #include "ops/optim/schedule.h"
 #include "tests/support/all_within.h"
-#include "tests/support/full_run.h"
 #include "tests/support/parallel_training.h"
 
 namespace fluid::training_combinations_test {
@@ -225,8 +224,8 @@ class TrainingCombinations : public ::testing::TestWithParam<uint64_t> {};
 TEST_P(TrainingCombinations, AreTheSameInEveryWay) { check(GetParam()); }
 
 /// One combination of each model; in a full run, 200 combinations.
-INSTANTIATE_TEST_SUITE_P(Seeds, TrainingCombinations,
-                         ::testing::Range(uint64_t{0}, testing::is_full_run() ? uint64_t{200} : 4));
+INSTANTIATE_TEST_SUITE_P(Seeds, TrainingCombinations, ::testing::Range(uint64_t{0}, uint64_t{4}));
+INSTANTIATE_TEST_SUITE_P(Long, TrainingCombinations, ::testing::Range(uint64_t{4}, uint64_t{200}));
 
 }  // namespace
 }  // namespace fluid::training_combinations_test

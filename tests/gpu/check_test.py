@@ -24,7 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "../..")
 # A test program whose test "Bad" breaks the process's context: what follows fails. "Dies" ends it,
 # "Hangs" never ends, "Skips" skips for the reason that is given, and after "Leaves" tearing down fails.
-TEST_GPU = """#!{python}
+TEST_GPU = """#!{python} -IS
 import os, sys, time
 tests = {tests}
 chosen = next(a.split("=", 1)[1] for a in sys.argv if a.startswith("--gtest_filter="))
@@ -53,13 +53,13 @@ if any(t.endswith("Leaves") for t in chosen):
     os.abort()
 sys.exit(broken)
 """
-FLUIDRUN = """#!{python}
+FLUIDRUN = """#!{python} -IS
 import sys
 print("a driver's warning", file=sys.stderr)
 print('{{"machine": {{"gpus": [{gpus}]}}}}' if "--json" in sys.argv else "cuda:0  a GPU")
 """
 # Trains for 10 steps an epoch, with those losses on each place, repeated. Its memory follows from flags.
-TRAINS = """#!{python}
+TRAINS = """#!{python} -IS
 import json, sys
 command, nan = sys.argv[1:], float("nan")
 options = {{name: value for name, value in zip(command, command[1:]) if name.startswith("--")}}
@@ -85,7 +85,7 @@ print(f"memory of cuda:0: arena 1 KiB ({{arena}} bytes); outside it nothing of 1
 """
 
 
-class Check(unittest.TestCase):
+class CheckCase(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -105,6 +105,8 @@ class Check(unittest.TestCase):
         with open(os.path.join(self.out, name), encoding="utf-8") as f:
             return f.read()
 
+
+class Check(CheckCase):
     def test_what_follows_a_broken_context_runs_in_a_fresh_process(self):
         self.program("test_gpu", TEST_GPU, tests={"A.": ["One", "Bad", "Two", "Dies", "Three"], "B.": ["Four"]})
         done = self.check("--stages", "gpu_tests")
@@ -142,56 +144,6 @@ class Check(unittest.TestCase):
             self.program("test_gpu", TEST_GPU, tests={"A.": tests}, skips=skips)
             done = self.check("--stages", "gpu_tests")
             self.assertEqual((done.returncode, done.stdout), (int(said.startswith("FAIL")), said))
-
-    def trained(self, stage, losses_of_gpu, *arguments, cpu=(2.0, 1.0), more=0, saves="1"):
-        self.program("fluidrun", TRAINS, losses={"cpu": cpu, "cuda:0": losses_of_gpu}, more=more, saves=saves)
-        done = self.check("--stages", stage, *arguments)
-        return done.returncode, done.stdout
-
-    def test_losses_that_are_no_numbers_are_far_from_all_others(self):
-        nan, said = float("nan"), "mnist_fluid trains in f64 as on the CPU"
-        for losses, expected in (([2.0, 1.0], f"ok   {said}: 0.0e+00 apart at step 9\n"),
-                                 ([2.0, 1.01], f"FAIL {said}: 1.0e-02 apart at step 9\n"),
-                                 ([2.0, None], f"FAIL {said}: inf apart at step 9\n"),
-                                 ([2.0, nan], f"FAIL {said}: inf apart at step 9\n"),
-                                 ([], f"FAIL {said}: 0 of 10 steps on cuda:0\n")):
-            code, found = self.trained("programs", losses, "--programs", "mnist_fluid")
-            self.assertEqual((code, found.splitlines(True)[0]), (int(expected.startswith("FAIL")), expected))
-
-    def test_memory_is_compared_with_the_plan_in_every_precision(self):
-        arguments = "--networks", "resnet18", "--steps", "25"
-        code, said = self.trained("trajectories", [2.0, 1.0], *arguments)
-        self.assertEqual(code, 0, said)
-        taken = re.findall("ok   resnet18 (.*) takes what was planned without the GPU: ([0-9]+) bytes", said)
-        self.assertEqual([mode for mode, _ in taken], ["f32", "bf16 o1", "bf16 o2", "f16 o1", "f16 o2"])
-        self.assertEqual(len({size for _, size in taken}), 5)
-        with open(os.path.join(self.out, "resnet18_f16_o2_cuda0.json"), encoding="utf-8") as f:
-            self.assertEqual(len(f.readlines()), 25)
-        code, said = self.trained("trajectories", [2.0, 1.0], *arguments, more=1)
-        self.assertEqual((code, said.count("FAIL"), said.count("bytes taken")), (1, 5, 5))
-        self.assertRegex(said, "planned [0-9]+; cudnn.conv2d cannot compute that: code is generated\n")
-
-    def test_the_same_bits_come_again(self):
-        arguments = "--networks", "resnet18", "--steps", "2"
-        said = "FAIL resnet18 f16 o2 gives the same bits again: "
-        code, found = self.trained("trajectories", [2.0, 1.0], *arguments)
-        self.assertEqual((code, found.count("gives the same bits again\n")), (0, 5), found)
-        with tarfile.open(self.out + ".tar.gz") as tar:
-            self.assertFalse([name for name in tar.getnames() if name.endswith(".safetensors")])
-        code, found = self.trained("trajectories", [2.0, 1.0], *arguments, saves="sys.argv[-1]")
-        self.assertIn(said + "the parameters differ\n", found)
-        self.program("fluidrun", TRAINS.replace("losses[i % len(losses)]", "losses[i % len(losses)] + 1e-6 * ('again' in sys.argv[-1])"),
-                     losses={"cpu": [2.0, 1.0], "cuda:0": [2.0, 1.0]})
-        self.assertIn(said + "the losses of step 0 differ\n", self.check("--stages", "trajectories", *arguments).stdout)
-
-    def test_a_network_that_learns_too_little_says_nothing_of_a_run(self):
-        arguments = "--networks", "alexnet_cifar10", "--steps", "2"
-        code, said = self.trained("trajectories", [2.0, 1.95], *arguments, cpu=[2.0, 1.95])
-        self.assertEqual(code, 1)
-        self.assertIn("FAIL alexnet_cifar10 bf16 o1: 0.00 of what is allowed, at step 1; 1.64 without learning\n", said)
-        self.assertIn("ok   alexnet_cifar10 f16 o1: 0.00 of what is allowed, at step 1; 13.1 without learning\n", said)
-        code, said = self.trained("trajectories", [2.0, 2.0], *arguments)
-        self.assertEqual((code, said.count("FAIL alexnet_cifar10")), (1, 5), said)
 
     def test_what_breaks_a_check_ends_that_alone(self):
         self.program("test_gpu", TEST_GPU, tests={"B.": ["Four"]})
@@ -373,6 +325,13 @@ class Check(unittest.TestCase):
         self.assertEqual([("GpuLibrary" in line, "racecheck" in line) for line in commands],
                          [(True, False), (False, True)])
 
+    def test_ctest_runs_each_class(self):
+        with open(os.path.join(ROOT, "CMakeLists.txt"), encoding="utf-8") as f:
+            run = set(re.findall(r"check_test:(\w+)", f.read()))
+        with open(os.path.abspath(__file__), encoding="utf-8") as f:
+            classes = set(re.findall(r"^class (\w+)", f.read(), re.MULTILINE))
+        self.assertEqual(run, classes - {"CheckCase"})
+
     def test_what_is_not_there_is_named(self):
         for option, named in (("--stages", "trajectories"), ("--programs", "mnist_fluid"), ("--networks", "resnet18"),
                               ("--works", "matmul")):
@@ -385,6 +344,58 @@ class Check(unittest.TestCase):
         self.program("fluidrun", "#!/bin/sh\nprintf 'cuda:0 \\377\\n'\n")
         self.check("--stages", "devices")
         self.assertIn("cuda:0 \ufffd", self.read("devices.log"))
+
+
+class Training(CheckCase):
+    def trained(self, stage, losses_of_gpu, *arguments, cpu=(2.0, 1.0), more=0, saves="1"):
+        self.program("fluidrun", TRAINS, losses={"cpu": cpu, "cuda:0": losses_of_gpu}, more=more, saves=saves)
+        done = self.check("--stages", stage, *arguments)
+        return done.returncode, done.stdout
+
+    def test_losses_that_are_no_numbers_are_far_from_all_others(self):
+        nan, said = float("nan"), "mnist_fluid trains in f64 as on the CPU"
+        for losses, expected in (([2.0, 1.0], f"ok   {said}: 0.0e+00 apart at step 9\n"),
+                                 ([2.0, 1.01], f"FAIL {said}: 1.0e-02 apart at step 9\n"),
+                                 ([2.0, None], f"FAIL {said}: inf apart at step 9\n"),
+                                 ([2.0, nan], f"FAIL {said}: inf apart at step 9\n"),
+                                 ([], f"FAIL {said}: 0 of 10 steps on cuda:0\n")):
+            code, found = self.trained("programs", losses, "--programs", "mnist_fluid")
+            self.assertEqual((code, found.splitlines(True)[0]), (int(expected.startswith("FAIL")), expected))
+
+    def test_memory_is_compared_with_the_plan_in_every_precision(self):
+        arguments = "--networks", "resnet18", "--steps", "25"
+        code, said = self.trained("trajectories", [2.0, 1.0], *arguments)
+        self.assertEqual(code, 0, said)
+        taken = re.findall("ok   resnet18 (.*) takes what was planned without the GPU: ([0-9]+) bytes", said)
+        self.assertEqual([mode for mode, _ in taken], ["f32", "bf16 o1", "bf16 o2", "f16 o1", "f16 o2"])
+        self.assertEqual(len({size for _, size in taken}), 5)
+        with open(os.path.join(self.out, "resnet18_f16_o2_cuda0.json"), encoding="utf-8") as f:
+            self.assertEqual(len(f.readlines()), 25)
+        code, said = self.trained("trajectories", [2.0, 1.0], *arguments, more=1)
+        self.assertEqual((code, said.count("FAIL"), said.count("bytes taken")), (1, 5, 5))
+        self.assertRegex(said, "planned [0-9]+; cudnn.conv2d cannot compute that: code is generated\n")
+
+    def test_the_same_bits_come_again(self):
+        arguments = "--networks", "resnet18", "--steps", "2"
+        said = "FAIL resnet18 f16 o2 gives the same bits again: "
+        code, found = self.trained("trajectories", [2.0, 1.0], *arguments)
+        self.assertEqual((code, found.count("gives the same bits again\n")), (0, 5), found)
+        with tarfile.open(self.out + ".tar.gz") as tar:
+            self.assertFalse([name for name in tar.getnames() if name.endswith(".safetensors")])
+        code, found = self.trained("trajectories", [2.0, 1.0], *arguments, saves="sys.argv[-1]")
+        self.assertIn(said + "the parameters differ\n", found)
+        self.program("fluidrun", TRAINS.replace("losses[i % len(losses)]", "losses[i % len(losses)] + 1e-6 * ('again' in sys.argv[-1])"),
+                     losses={"cpu": [2.0, 1.0], "cuda:0": [2.0, 1.0]})
+        self.assertIn(said + "the losses of step 0 differ\n", self.check("--stages", "trajectories", *arguments).stdout)
+
+    def test_a_network_that_learns_too_little_says_nothing_of_a_run(self):
+        arguments = "--networks", "alexnet_cifar10", "--steps", "2"
+        code, said = self.trained("trajectories", [2.0, 1.95], *arguments, cpu=[2.0, 1.95])
+        self.assertEqual(code, 1)
+        self.assertIn("FAIL alexnet_cifar10 bf16 o1: 0.00 of what is allowed, at step 1; 1.64 without learning\n", said)
+        self.assertIn("ok   alexnet_cifar10 f16 o1: 0.00 of what is allowed, at step 1; 13.1 without learning\n", said)
+        code, said = self.trained("trajectories", [2.0, 2.0], *arguments)
+        self.assertEqual((code, said.count("FAIL alexnet_cifar10")), (1, 5), said)
 
 
 class Trajectories(unittest.TestCase):

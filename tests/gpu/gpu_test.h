@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "executor/gpu_driver/backend.h"
+#include "tests/support/full_run.h"
 
 namespace fluid {
 
@@ -23,6 +24,9 @@ class GpuTest : public ::testing::Test {
   static bool is_stand_in() {
     return std::string_view(describe_gpu(gpu_backend(), 0).name).starts_with("a host");
   }
+  /// Whether a normal run uses the stand-in, on which some tests take long.
+  static bool is_short_run() { return is_stand_in() && !testing::is_full_run(); }
+
   /// `all` on a GPU.
   template <class T>
   static T scaled(T all, T on_stand_in) {

@@ -172,6 +172,7 @@ TEST_P(GpuTraining, RepeatsBitForBit) { expect_repeats({}); }
 
 /// The first run times the ways of libraries, the second takes what was chosen.
 TEST_P(GpuTraining, RepeatsBitForBitAfterTiming) {
+  if (is_short_run()) GTEST_SKIP() << "see RepeatsBitForBitAfterTimingInBf16";
   const TempDir cache;
   expect_repeats({.cache_dir = cache.path()});
 }
@@ -182,6 +183,7 @@ TEST_P(GpuTraining, RepeatsBitForBitAfterTimingInBf16) {
 }
 
 TEST_P(GpuTraining, RepeatsBitForBitAfterTimingInF16) {
+  if (is_short_run()) GTEST_SKIP() << "see RepeatsBitForBitAfterTimingInBf16";
   const TempDir cache;
   expect_repeats({.cache_dir = cache.path(),
                   .precision = {.amp = AmpOptions{.dtype = f16, .level = AmpLevel::o2}}});

@@ -84,6 +84,26 @@ TEST(MemoryPlan, VariablesThatAreOnlyWrittenAreOverwrittenAtAnyTime) {
   EXPECT_NO_THROW(verify_plan(plan, *program, options));
 }
 
+/// The categories follow from the order of the ops, not from the addresses of their values.
+TEST(MemoryPlan, FeedsAreNotCountedAsTheirAliases) {
+  const Options options{.mode = Mode::eval, .batch = 4};
+  std::string text = "program @p {";
+  for (const char number : std::string("01234567")) {
+    for (const char c : std::string(R"(
+      %x# = data "x#" : f32[?, 2, 64]
+      %f# = reshape(%x#) {to = f32[?, 128]} : f32[?, 128]
+      %s# = sum(%f#) : f32[]
+      output "s#" = %s#)")) {
+      text += c == '#' ? number : c;
+    }
+  }
+  const std::unique_ptr<ir::Program> program = ir::parse(text + "\n}", "p.fir");
+  run_passes(*program, pipeline(options), options, PlainTarget());
+  const MemoryPlan plan = memory_plan(*program, options);
+  EXPECT_EQ(plan.at_peak.at(RangeCategory::feed), int64_t{8} * 4 * 2 * 64 * 4);
+  EXPECT_FALSE(plan.at_peak.contains(RangeCategory::activation));
+}
+
 TEST(MemoryPlan, TheCheckerFindsAnOverlap) {
   const Options options{.mode = Mode::train, .batch = 4};
   Planned p = planned({.size = 20}, options);
