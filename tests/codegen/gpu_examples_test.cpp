@@ -241,8 +241,8 @@ void expect_places_agree(const std::string& example, const Options& options,
 
 TEST(GpuExamples, KernelsComputeWhatTheCpusDo) {
   expect_places_agree("linear_regression", {.batch = 700});
-  expect_places_agree("mnist_fluid", {.batch = 3});
-  expect_places_agree("mnist_cnn", {.batch = 3, .amp = amp(AmpLevel::o2, f16)}, "sm_120");
+  expect_places_agree("mnist_fluid", {.batch = 2});
+  expect_places_agree("mnist_cnn", {.batch = 2, .amp = amp(AmpLevel::o2, f16)}, "sm_120");
   expect_places_agree("mnist_cnn", {.mode = Mode::init, .batch = 3});
   if (!is_full_run()) return;
   expect_places_agree("mnist_cnn", {.batch = 3});

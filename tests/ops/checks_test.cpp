@@ -22,7 +22,8 @@ For each sample, the harness (`tests/support/op_harness.h`) compares the op's re
 independent reference. It compares the cost and the in-place pairs with the lowered form, the generated kernels with the
 reference, on the CPU and on an emulated GPU, and the text with what it parses to. A full run (`FLUID_TEST_ALL=1`)
 compiles the kernels of each sample in f64, f32, f16, bf16 and all integer dtypes that the op takes. Other runs compile
-them in f32 and one other float dtype, on the emulated GPU in one float dtype, and in one integer dtype.
+them in f32, and two of three samples in one other float dtype, in one integer dtype, and on the emulated GPU in one of
+each.
 
 - samples: number of samples
 - gradient: "differences" if the gradient is compared with finite differences at the samples

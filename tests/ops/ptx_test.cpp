@@ -27,7 +27,7 @@ void expect_ops_assemble(DType dtype, size_t shard) {
   for (size_t t = shard; t < tests.size(); t += kShards) {
     const OpTest& test = tests[t];
     for (size_t s = 0; s < test.samples.size(); ++s) {
-      if (!is_tested(s, dtype, Processor::gpu)) continue;
+      if (!is_tested(test, s, dtype, Processor::emulated_gpu)) continue;
       const std::optional<Built> one = built(test, test.samples[s], dtype);
       if (!one) continue;
       expand_all(one->program->main());

@@ -61,9 +61,11 @@ Faults check_cost(const OpTest& test, const OpDef& def);      ///< against the l
 Faults check_in_place(const OpTest& test, const OpDef& def);  ///< against the lowered form's reads
 /// Whether the generated kernel of sample number `sample` is tested in `dtype` on `processor`. A
 /// full run tests all dtypes. Other runs test fewer, because a dtype changes only loads, stores,
-/// casts and the number of lanes: one integer dtype in turn, and of the floats f32 and one other in
-/// turn (CPU), or one in turn, every second time f32 (GPU).
-bool is_tested(size_t sample, DType dtype, Processor processor);
+/// casts and the number of lanes. On the CPU they test each sample in f32. Two of three samples, the
+/// first among them, are also tested in another float dtype and in an integer dtype, and on the
+/// emulated GPU in one dtype of each kind. On a GPU each sample is. The dtypes take turns, which
+/// begin differently for each op.
+bool is_tested(const OpTest& test, size_t sample, DType dtype, Processor processor);
 /// Generated code in f64, f32, f16, bf16.
 Faults check_kernels(const OpTest& test, Processor processor = Processor::cpu);
 /// In every integer dtype that infer takes.
