@@ -230,7 +230,16 @@ function(fluid_tests part)
   if(NOT TARGET fluid_test_support)
     file(GLOB support CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/support/*.cpp)
     if(support)
-      add_library(fluid_test_support STATIC ${support})
+      # The host that stands in for a GPU, which is also a library of its own (fluid_made_up_gpus).
+      set(host_gpu ${support})
+      list(FILTER host_gpu INCLUDE REGEX "/(host_gpu|ptx_)[^/]*$")
+      list(REMOVE_ITEM support ${host_gpu})
+      add_library(fluid_host_gpu OBJECT ${host_gpu})
+      target_link_libraries(fluid_host_gpu PUBLIC fluid_ir)
+      target_precompile_headers(fluid_host_gpu PRIVATE ${FLUID_PCH})
+      fluid_compile_test_code(-O2 fluid_host_gpu)
+      fluid_compile_together(fluid_host_gpu)
+      add_library(fluid_test_support STATIC ${support} $<TARGET_OBJECTS:fluid_host_gpu>)
       target_link_libraries(fluid_test_support PUBLIC fluid_executor GTest::gtest)
       target_compile_definitions(fluid_test_support PRIVATE FLUID_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
       target_precompile_headers(fluid_test_support PRIVATE ${FLUID_PCH} <gtest/gtest.h>)
@@ -381,20 +390,9 @@ function(fluid_made_up_gpus)
   add_library(needs_absent MODULE ${folder}/needs_absent.cpp)
   target_link_libraries(needs_absent PRIVATE fluid_absent)
 
-  set(support ${CMAKE_SOURCE_DIR}/tests/support)
-  add_library(stand_in MODULE ${folder}/stand_in.cpp ${support}/host_gpu.cpp
-              ${support}/host_gpu_collectives.cpp
-              ${support}/host_gpu_convolutions.cpp ${support}/host_gpu_numbers.cpp
-              ${support}/host_gpu_rendezvous.cpp
-              ${support}/host_gpu_memory.cpp ${support}/host_gpu_modules.cpp
-              ${support}/host_gpu_order.cpp ${support}/host_gpu_products.cpp
-              ${support}/host_gpu_state.cpp ${support}/host_gpu_work.cpp
-              ${support}/ptx_arithmetic.cpp ${support}/ptx_bits.cpp ${support}/ptx_code.cpp
-              ${support}/ptx_instructions.cpp ${support}/ptx_machine.cpp
-              ${support}/ptx_races.cpp)
+  add_library(stand_in MODULE ${folder}/stand_in.cpp $<TARGET_OBJECTS:fluid_host_gpu>)
   target_link_libraries(stand_in PRIVATE fluid_ir)
   target_precompile_headers(stand_in PRIVATE ${FLUID_PCH})
-  fluid_compile_together(stand_in)
 
   set(modules three_gpus two_gpus_old_first no_gpus no_driver old_driver broken_driver
       other_version needs_absent stand_in)

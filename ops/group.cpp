@@ -150,6 +150,7 @@ class VariableUnifier {
   }
 
   void apply() {
+    if (!unifies()) return;
     auto representative = [&](int64_t v) {
       return v < 0 ? v : static_cast<int64_t>(classes_.find(static_cast<size_t>(v)));
     };
@@ -166,6 +167,13 @@ class VariableUnifier {
   }
 
  private:
+  bool unifies() const {
+    for (size_t v = 0; v < group_.extents.size(); ++v) {
+      if (classes_.find(v) != v) return true;
+    }
+    return false;
+  }
+
   bool unify(const Vars& vars, const std::vector<Expr>& index) {
     for (size_t d = 0; d < vars.size(); ++d) {
       if (vars[d] < 0) continue;  // a dimension of extent 1, whose index is 0

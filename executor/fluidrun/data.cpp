@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "executor/fluidrun/command.h"
@@ -24,6 +25,7 @@
 #include "frontend/readers/spec.h"
 #include "ir/error.h"
 #include "ir/stopwatch.h"
+#include "ir/text.h"
 #include "ir/threads.h"
 
 namespace fluid {
@@ -214,14 +216,46 @@ void print_classes(const SampleData& source, const Survey& survey) {
   }
 }
 
-/// Draws the images of a sample, and prints its location and its scalars on one line.
+constexpr int64_t kShownValues = 8, kShownBytes = 60;  // of a value of a sample
+
+/// Returns the bytes of a value as text; nullopt if they hold control characters.
+std::optional<std::string> text_in(const Tensor& value) {
+  if (value.dtype() != DType::u8 || value.shape().size() > 2) return std::nullopt;
+  const auto* bytes = static_cast<const char*>(value.data());
+  const std::string text(bytes, static_cast<size_t>(std::min(value.numel(), kShownBytes)));
+  const bool readable = std::ranges::all_of(text, [](char c) {
+    return static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\t' || c == '\r';
+  });
+  if (!readable || value.numel() < 2) return std::nullopt;
+  return "\"" + ir::escape_control_characters(text) + "\"";
+}
+
+/// Returns the first numbers of a value, and the names of the classes that they stand for.
+std::string numbers_in(const Tensor& value, const std::vector<std::string>& classes) {
+  std::string text;
+  const int64_t shown = std::min(value.numel(), kShownValues);
+  for (int64_t i = 0; i < shown; ++i) {
+    const std::string number = fmt::format("{:g}", value.at(i));
+    text += (i > 0 ? " " : "") + number;
+    const double id = value.at(i);
+    if (is_float(value.dtype()) || id < 0 || id >= static_cast<double>(classes.size())) continue;
+    const std::string& name = classes[static_cast<size_t>(id)];
+    if (name != number) text += " '" + ir::escape_control_characters(name) + "'";
+  }
+  return value.numel() > shown ? text + " ..." : text;
+}
+
+/// Draws the images of a sample, and prints its location and its other values on one line.
 void print_sample(const SampleData& data, int64_t sample, const std::vector<Tensor>& values) {
   std::string line = data.location(sample);
   for (size_t c = 0; const Tensor& value : values) {
     const std::string& name = data.columns()[c++].name;
-    if (is_image(value)) draw_image(value, 0);
-    if (value.numel() != 1) continue;
-    line += fmt::format("  [{} {:g}]", name, value.at(0));
+    if (is_image(value)) {
+      draw_image(value, 0);
+    } else {
+      const std::optional<std::string> text = text_in(value);
+      line += fmt::format("  [{} {}]", name, text ? *text : numbers_in(value, data.classes(name)));
+    }
   }
   fmt::print("{}\n", line);
 }

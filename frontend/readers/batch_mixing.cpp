@@ -7,6 +7,7 @@
 #include "frontend/readers/batch_transform.h"
 #include "frontend/readers/forwarded_data.h"
 #include "frontend/readers/image_stages.h"
+#include "frontend/readers/one_hot.h"
 #include "frontend/readers/split_mix64.h"
 #include "ir/error.h"
 
@@ -43,17 +44,6 @@ size_t mixed_image_column(const SampleSource& source) {
   throw UserError("mixup and cutmix need a column of images");
 }
 
-size_t mixed_label_column(const SampleSource& source, int64_t classes) {
-  for (size_t c = 0; c < source.columns().size(); ++c) {
-    const Column& column = source.columns()[c];
-    const bool labels = column.dtype == DType::i64 && column.shape.empty();
-    if (labels && (classes > 0 || !source.classes(column.name).empty())) return c;
-  }
-  throw UserError(
-      "mixup and cutmix need an i64 column of labels whose classes are known: add "
-      "classes=N");
-}
-
 /// Draws the rectangle that cutmix() pastes.
 ImageBox draw_box(SplitMix64& random, double weight, int64_t height, int64_t width) {
   const auto center_x = static_cast<int64_t>(random.below(static_cast<uint64_t>(width)));
@@ -70,19 +60,14 @@ ImageBox draw_box(SplitMix64& random, double weight, int64_t height, int64_t wid
 class MixedSource : public ForwardedSource, public BatchTransform {
  public:
   MixedSource(SampleSourcePtr inner, MixOptions options, bool pastes)
-      : ForwardedSource(std::move(inner)),
+      : ForwardedSource(one_hot(inner, options.classes)),
         alpha_(options.alpha),
         pastes_(pastes),
-        image_(mixed_image_column(*inner_)),
-        label_(mixed_label_column(*inner_, options.classes)),
-        columns_(inner_->columns()) {
+        image_(mixed_image_column(*inner)),
+        label_(label_column(*inner, options.classes)),
+        columns_(inner_->columns()),
+        classes_(columns_[label_].numel()) {
     if (!(alpha_ > 0)) throw UserError("mixup and cutmix need an alpha above 0");
-    classes_ = options.classes;
-    if (classes_ == 0) {
-      classes_ = static_cast<int64_t>(inner_->classes(columns_[label_].name).size());
-    }
-    columns_[label_].dtype = DType::f32;
-    columns_[label_].shape = {classes_};
     if (!pastes_) columns_[image_].dtype = DType::f32;
   }
 
@@ -91,23 +76,13 @@ class MixedSource : public ForwardedSource, public BatchTransform {
 
   void read(int64_t sample, const AugmentationSeed& seed,
             std::span<std::byte* const> to) const override {
-    std::vector<std::byte*> inner_to(to.begin(), to.end());
-    int64_t label = -1;
-    if (to[label_] != nullptr) inner_to[label_] = reinterpret_cast<std::byte*>(&label);
     const bool widens = inner_->columns()[image_].dtype != columns_[image_].dtype;
-    std::vector<uint8_t> bytes(
-        widens && to[image_] != nullptr ? static_cast<size_t>(columns_[image_].numel()) : 0);
-    if (!bytes.empty()) inner_to[image_] = reinterpret_cast<std::byte*>(bytes.data());
+    if (!widens || to[image_] == nullptr) return inner_->read(sample, seed, to);
+    std::vector<uint8_t> bytes(static_cast<size_t>(columns_[image_].numel()));
+    std::vector<std::byte*> inner_to(to.begin(), to.end());
+    inner_to[image_] = reinterpret_cast<std::byte*>(bytes.data());
     inner_->read(sample, seed, inner_to);
-    if (!bytes.empty()) std::ranges::copy(bytes, reinterpret_cast<float*>(to[image_]));
-    if (to[label_] == nullptr) return;
-    if (label < 0 || label >= classes_) {
-      throw UserError(inner_->location(sample) + ": label " + std::to_string(label) +
-                      " is not below " + std::to_string(classes_));
-    }
-    auto* one_hot = reinterpret_cast<float*>(to[label_]);
-    std::fill(one_hot, one_hot + classes_, 0.f);
-    one_hot[label] = 1;
+    std::ranges::copy(bytes, reinterpret_cast<float*>(to[image_]));
   }
 
   void apply(std::span<std::byte* const> columns, int64_t rows, const AugmentationSeed& seed,
@@ -152,7 +127,7 @@ class MixedSource : public ForwardedSource, public BatchTransform {
   bool pastes_;
   size_t image_, label_;  // indices of the image and label columns in columns_
   std::vector<Column> columns_;
-  int64_t classes_ = 0;
+  int64_t classes_;
 };
 
 }  // namespace

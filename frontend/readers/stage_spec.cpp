@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "frontend/readers/image_stages.h"
+#include "frontend/readers/one_hot.h"
 #include "ir/error.h"
 #include "ir/number.h"
 
@@ -145,11 +146,9 @@ class StageArgs {
   std::map<std::string, std::string> values_;  // option -> value; "" -> value of the stage
 };
 
-struct Mixing {
-  MixOptions options;
-  bool pastes = false;
-};
-using AnyStage = std::variant<augment::Stage, Normalization, Mixing>;
+/// A stage that makes vectors of labels. It is the last one.
+using LabelStage = std::function<SampleSourcePtr(SampleSourcePtr)>;
+using AnyStage = std::variant<augment::Stage, Normalization, LabelStage>;
 
 struct StageKind {
   std::string name, usage, doc;
@@ -234,11 +233,19 @@ AnyStage make_normalize(const StageArgs& args) {
   return Normalization{args.numbers("mean", {-1000, 1000}), args.numbers("std", {1e-6, 1000})};
 }
 
-template <bool kPastes>
+int64_t classes_of(const StageArgs& args) { return args.integer("classes", 0, 1, 1 << 20); }
+
+template <SampleSourcePtr (*kMix)(SampleSourcePtr, MixOptions)>
 AnyStage make_mixing(const StageArgs& args) {
-  return Mixing{{.alpha = args.number("", 1, {1e-3, 1000}),
-                 .classes = args.integer("classes", 0, 1, 1 << 20)},
-                kPastes};
+  const MixOptions options = {.alpha = args.number("", 1, {1e-3, 1000}),
+                              .classes = classes_of(args)};
+  return LabelStage([options](SampleSourcePtr source) { return kMix(std::move(source), options); });
+}
+
+AnyStage make_one_hot(const StageArgs& args) {
+  return LabelStage([classes = classes_of(args)](SampleSourcePtr source) {
+    return one_hot(std::move(source), classes);
+  });
 }
 
 const std::vector<StageKind>& stage_kinds() {
@@ -308,12 +315,17 @@ const std::vector<StageKind>& stage_kinds() {
        "mixup=ALPHA",
        "blend the samples of a batch in pairs; classes=N",
        {"", "classes"},
-       make_mixing<false>},
+       make_mixing<mixup>},
       {"cutmix",
        "cutmix=ALPHA",
        "paste parts of images in pairs; classes=N",
        {"", "classes"},
-       make_mixing<true>}};
+       make_mixing<cutmix>},
+      {"one_hot",
+       "one_hot",
+       "labels as vectors, like those of mixup, for validation; classes=N",
+       {"classes"},
+       make_one_hot}};
   return kinds;
 }
 
@@ -333,11 +345,11 @@ AnyStage make_stage(const StageArgs& args) {
 SampleSourcePtr apply_stages(SampleSourcePtr source, std::string_view stages,
                              const std::string& spec) {
   ImageStages images;
-  std::optional<Mixing> mixing;
+  LabelStage last;
   for (const std::string& text : split_text(stages, '|')) {
     const StageArgs args(text, spec);
     AnyStage stage = make_stage(args);
-    if (mixing) args.fail("mixup or cutmix must be the last stage");
+    if (last) args.fail("mixup, cutmix or one_hot must be the last stage");
     if (auto* change = std::get_if<augment::Stage>(&stage)) {
       if (images.normalize) args.fail("normalize must follow the other stages of an image");
       images.stages.push_back(std::move(*change));
@@ -345,16 +357,14 @@ SampleSourcePtr apply_stages(SampleSourcePtr source, std::string_view stages,
       if (images.normalize) args.fail("the images are normalized twice");
       images.normalize = std::move(*normalize);
     } else {
-      mixing = std::get<Mixing>(stage);
+      last = std::get<LabelStage>(std::move(stage));
     }
   }
   try {
     if (!images.stages.empty() || images.normalize) {
       source = augment_images(std::move(source), std::move(images));
     }
-    if (!mixing) return source;
-    return mixing->pastes ? cutmix(std::move(source), mixing->options)
-                          : mixup(std::move(source), mixing->options);
+    return last ? last(std::move(source)) : source;
   } catch (const UserError& error) {
     throw UserError("data '" + spec + "': " + error.what());
   }

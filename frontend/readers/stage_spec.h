@@ -10,7 +10,7 @@ namespace fluid {
 /// Applies the stages of a data SPEC to `source`:
 /// "resized_crop=224|flip|normalize,mean=0.5,std=0.5". A stage is NAME, NAME=VALUE or
 /// NAME=VALUE,option=value. Throws UserError, which names `spec`, for an unknown stage or option,
-/// for a malformed value, and for the errors of augment_images(), mixup() and cutmix().
+/// for a malformed value, and for the errors of augment_images(), mixup(), cutmix() and one_hot().
 SampleSourcePtr apply_stages(SampleSourcePtr source, std::string_view stages,
                              const std::string& spec);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "frontend/files/byte_source.h"
+#include "frontend/files/open_files.h"
 #include "frontend/files/tar.h"
 #include "frontend/images/decode.h"
 #include "frontend/readers/image_files.h"
@@ -58,10 +58,10 @@ class TarShards : public ImageFiles {
   std::string name() const override { return name_; }
   std::string location(int64_t sample) const override {
     const Sample& at = samples_.at(static_cast<size_t>(sample));
-    const Shard& shard = shards_[static_cast<size_t>(at.shard)];
+    const std::string& shard = shards_[static_cast<size_t>(at.shard)];
     const std::optional<TarMember> member =
-        TarReader(*shard.file, shard.path, at.offset - kTarBlock).next();
-    return "'" + shard.path + "/" + (member ? member->name : "") + "'";
+        TarReader(*files_.open(shard), shard, at.offset - kTarBlock).next();
+    return "'" + shard + "/" + (member ? member->name : "") + "'";
   }
   std::vector<std::string> classes(const std::string& column) const override {
     return column == kLabelColumn ? classes_ : std::vector<std::string>();
@@ -77,11 +77,11 @@ class TarShards : public ImageFiles {
   }
   Image decode(int64_t sample) const override {
     const Sample& at = samples_.at(static_cast<size_t>(sample));
-    const Shard& shard = shards_[static_cast<size_t>(at.shard)];
+    const std::string& shard = shards_[static_cast<size_t>(at.shard)];
     std::string bytes(static_cast<size_t>(at.size), '\0');
-    shard.file->read(at.offset, {reinterpret_cast<std::byte*>(bytes.data()), bytes.size()});
+    files_.open(shard)->read(at.offset, {reinterpret_cast<std::byte*>(bytes.data()), bytes.size()});
     try {
-      return decode_image(bytes, shard.path);
+      return decode_image(bytes, shard);
     } catch (const UserError&) {  // reads the header of the image again, to name it
       const std::string quoted = location(sample);
       return decode_image(bytes, quoted.substr(1, quoted.size() - 2));
@@ -89,10 +89,6 @@ class TarShards : public ImageFiles {
   }
 
  private:
-  struct Shard {
-    std::string path;
-    std::unique_ptr<FileBytes> file;
-  };
   struct Sample {
     int64_t offset = 0, size = 0;  // byte offset of the image in the shard, and its size
     int32_t shard = 0, label = -1;
@@ -113,8 +109,9 @@ class TarShards : public ImageFiles {
   /// Adds the samples of a shard. The files of a sample are consecutive and have the same key,
   /// key_of(). If the archive is damaged, adds the samples before the damage and throws UserError.
   void add_shard(const std::string& path) {
-    shards_.push_back({path, std::make_unique<FileBytes>(path)});
-    TarReader reader(*shards_.back().file, path);
+    shards_.push_back(path);
+    const std::shared_ptr<const FileBytes> file = files_.open(path);
+    TarReader reader(*file, path);
     std::string key;
     Sample sample;
     std::optional<TarMember> label;
@@ -146,7 +143,7 @@ class TarShards : public ImageFiles {
     if (sample.size == 0 && !label) return;
     if (sample.size == 0 || !label) {
       const char* missing = sample.size == 0 ? "an image (.jpg, .png)" : "a label (.cls)";
-      throw UserError("'" + shards_.back().path + "': sample '" + key + "' lacks " + missing);
+      throw UserError("'" + shards_.back() + "': sample '" + key + "' lacks " + missing);
     }
     sample.shard = static_cast<int32_t>(shards_.size() - 1);
     sample.label = read_class(*label);
@@ -156,12 +153,12 @@ class TarShards : public ImageFiles {
 
   int32_t read_class(const TarMember& member) const {
     std::string text(static_cast<size_t>(std::min(member.size, kMaxClassBytes)), '\0');
-    shards_.back().file->read(member.offset,
-                              {reinterpret_cast<std::byte*>(text.data()), text.size()});
+    files_.open(shards_.back())
+        ->read(member.offset, {reinterpret_cast<std::byte*>(text.data()), text.size()});
     text.resize(text.find_last_not_of(" \r\n") + 1);
     const std::optional<int32_t> label = parse_number<int32_t>(text);
     if (label && *label >= 0 && *label < kMaxClasses) return *label;
-    throw UserError("'" + shards_.back().path + "': '" + member.name + "' holds no class number");
+    throw UserError("'" + shards_.back() + "': '" + member.name + "' holds no class number");
   }
 
   static constexpr int32_t kMaxClasses = 1 << 20;
@@ -169,7 +166,8 @@ class TarShards : public ImageFiles {
   std::string name_;
   BadRecords bad_records_;
   SkippedRecords skipped_;
-  std::vector<Shard> shards_;
+  std::vector<std::string> shards_;  ///< paths
+  mutable OpenFiles files_;
   std::vector<Sample> samples_;
   std::vector<std::string> classes_;
   int64_t most_label_ = -1;

@@ -2,6 +2,7 @@
 
 #include "codegen/compiler.h"
 #include "ir/error.h"
+#include "tests/support/full_run.h"
 #include "tests/support/kir_builder.h"
 #include "tests/support/kir_check.h"
 #include "tests/support/kir_samples.h"
@@ -87,7 +88,9 @@ TEST(Emission, SumsLaneByLaneThenInAFixedTree) {
 
 TEST(Emission, LoadsAndStoresAtEveryStride) {
   for (DType dtype : kAll) {
-    for (int64_t stride : {-3, -1, 0, 1, 2, 3, 4, 7}) {
+    const bool all = dtype == f32 || testing::is_full_run();
+    for (int64_t stride :
+         all ? std::vector<int64_t>{-3, -1, 0, 1, 2, 3, 4, 7} : std::vector<int64_t>{-1, 1, 3}) {
       // No element, one, less than a vector, whole vectors, vectors and a rest.
       const std::vector<int64_t> sizes =
           dtype == f32 ? std::vector<int64_t>{0, 1, 7, 32, 53} : std::vector<int64_t>{1, 53};

@@ -12,6 +12,7 @@
 #include "ops/operators.h"
 #include "ops/random/initializer.h"
 #include "passes/pass_table.h"
+#include "tests/support/full_run.h"
 #include "tests/support/fused_runner.h"
 #include "tests/support/kir_builder.h"
 #include "tests/support/op_group.h"
@@ -365,7 +366,8 @@ Values random_graph(ir::Graph& g, uint64_t seed) {
 }
 
 TEST(Schedule, RandomGraphs) {
-  for (uint64_t seed = 0; seed < 40 && !::testing::Test::HasFailure(); ++seed) {
+  const uint64_t graphs = testing::is_full_run() ? 200 : 20;
+  for (uint64_t seed = 0; seed < graphs && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     const int64_t batch = std::array<int64_t, 4>{1, 4, 19, 130}[seed % 4];
     check_program(

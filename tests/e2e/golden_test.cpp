@@ -19,7 +19,7 @@ namespace fluid::golden_test {
 namespace {
 
 /// The golden has 50 steps.
-uint64_t num_steps() { return testing::is_full_run() ? 50 : 20; }
+uint64_t num_steps() { return testing::is_full_run() ? 50 : 12; }
 
 struct Golden {
   std::vector<double> f64, f32;

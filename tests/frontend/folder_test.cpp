@@ -76,6 +76,22 @@ TEST_F(ImageFolderTest, TakesTheOptionsOfASpec) {
   EXPECT_EQ(mixed.next()->find("label")->str(), "f32[5, 2]");
 }
 
+TEST_F(ImageFolderTest, OneHotLabelsAreThoseOfImagesThatAreNotMixed) {
+  Reader plain(open_data(spec("|crop=20")).source, {.batch = 5});
+  Reader encoded(open_data(spec("|crop=20|one_hot")).source, {.batch = 5});
+  const Batch& a = *plain.next();
+  const Batch& b = *encoded.next();
+  EXPECT_EQ(b.find("image")->str(), a.find("image")->str());
+  ASSERT_EQ(b.find("label")->str(), "f32[5, 2]");
+  for (int64_t i = 0; i < 5; ++i) {
+    for (int64_t c = 0; c < 2; ++c) {
+      EXPECT_EQ(b.find("label")->at(2 * i + c), a.find("label")->integer(i) == c ? 1 : 0);
+    }
+  }
+  Reader few(open_data(spec("|crop=20|one_hot,classes=1")).source, {.batch = 5});
+  expect_user_error([&] { few.next(); }, ": label 1 is not below 1");
+}
+
 TEST_F(ImageFolderTest, BadImagesAreNamedOrSkipped) {
   write_plain(dir_.file("cats/2.JPG"), golden_image_file("420.jpg").substr(0, 500));
   add("dogs/b.jpg", "rgb.png");  // 16 x 24

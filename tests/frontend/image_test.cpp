@@ -296,8 +296,11 @@ TEST(Images, MistakesOfStagesAreNamed) {
   expect_error("normalize,mean=0,std=1|flip", ", stage 'flip': normalize must follow");
   expect_error("normalize,mean=0,std=1|normalize,mean=0,std=1",
                ", stage 'normalize,mean=0,std=1': the images are normalized twice");
-  expect_error("mixup,classes=3|flip", ", stage 'flip': mixup or cutmix must be the last stage");
-  expect_error("mixup", ": mixup and cutmix need an i64 column of labels whose classes are known");
+  expect_error("mixup,classes=3|flip", ", stage 'flip': mixup, cutmix or one_hot must be the last");
+  expect_error("one_hot,classes=3|mixup,classes=3", ", stage 'mixup,classes=3': mixup, cutmix or");
+  for (const char* stage : {"mixup", "one_hot"}) {
+    expect_error(stage, ": one_hot, mixup and cutmix need an i64 column of labels: classes=N");
+  }
   expect_error("crop=13", ": sample 0 of 'images': crop=13x13 is larger than the image of 12x17");
   expect_error("pad=12,mode=reflect",
                ": sample 0 of 'images': a border of 12 pixels cannot be reflected from an image of "
