@@ -20,6 +20,7 @@
 #include "frontend/random.h"
 #include "frontend/readers/image_stages.h"
 #include "frontend/readers/mnist.h"
+#include "frontend/readers/one_hot.h"
 #include "frontend/readers/spec.h"
 #include "frontend/recurrent.h"
 #include "frontend/scan.h"

@@ -25,7 +25,6 @@
 #include "frontend/readers/spec.h"
 #include "ir/error.h"
 #include "ir/stopwatch.h"
-#include "ir/text.h"
 #include "ir/threads.h"
 
 namespace fluid {
@@ -216,31 +215,32 @@ void print_classes(const SampleData& source, const Survey& survey) {
   }
 }
 
-constexpr int64_t kShownValues = 8, kShownBytes = 60;  // of a value of a sample
-
 /// Returns the bytes of a value as text; nullopt if they hold control characters.
 std::optional<std::string> text_in(const Tensor& value) {
-  if (value.dtype() != DType::u8 || value.shape().size() > 2) return std::nullopt;
-  const auto* bytes = static_cast<const char*>(value.data());
-  const std::string text(bytes, static_cast<size_t>(std::min(value.numel(), kShownBytes)));
+  if (value.dtype() != DType::u8 || value.shape().size() > 2 || value.numel() < 2) {
+    return std::nullopt;
+  }
+  const std::string_view text(static_cast<const char*>(value.data()),
+                              static_cast<size_t>(value.numel()));
   const bool readable = std::ranges::all_of(text, [](char c) {
     return static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\t' || c == '\r';
   });
-  if (!readable || value.numel() < 2) return std::nullopt;
-  return "\"" + ir::escape_control_characters(text) + "\"";
+  if (!readable) return std::nullopt;
+  return "\"" + excerpt(text) + "\"";
 }
 
 /// Returns the first numbers of a value, and the names of the classes that they stand for.
 std::string numbers_in(const Tensor& value, const std::vector<std::string>& classes) {
+  constexpr int64_t kShown = 8;
   std::string text;
-  const int64_t shown = std::min(value.numel(), kShownValues);
+  const int64_t shown = std::min(value.numel(), kShown);
   for (int64_t i = 0; i < shown; ++i) {
     const std::string number = fmt::format("{:g}", value.at(i));
     text += (i > 0 ? " " : "") + number;
     const double id = value.at(i);
     if (is_float(value.dtype()) || id < 0 || id >= static_cast<double>(classes.size())) continue;
     const std::string& name = classes[static_cast<size_t>(id)];
-    if (name != number) text += " '" + ir::escape_control_characters(name) + "'";
+    if (name != number) text += " '" + excerpt(name) + "'";
   }
   return value.numel() > shown ? text + " ..." : text;
 }

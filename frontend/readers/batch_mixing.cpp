@@ -44,6 +44,13 @@ size_t mixed_image_column(const SampleSource& source) {
   throw UserError("mixup and cutmix need a column of images");
 }
 
+/// Checks the source and the options of mixup() and cutmix(), and encodes the labels.
+SampleSourcePtr with_vectors_of_labels(const SampleSourcePtr& source, const MixOptions& options) {
+  mixed_image_column(*source);
+  if (!(options.alpha > 0)) throw UserError("mixup and cutmix need an alpha above 0");
+  return one_hot(source, options.classes);
+}
+
 /// Draws the rectangle that cutmix() pastes.
 ImageBox draw_box(SplitMix64& random, double weight, int64_t height, int64_t width) {
   const auto center_x = static_cast<int64_t>(random.below(static_cast<uint64_t>(width)));
@@ -60,14 +67,13 @@ ImageBox draw_box(SplitMix64& random, double weight, int64_t height, int64_t wid
 class MixedSource : public ForwardedSource, public BatchTransform {
  public:
   MixedSource(SampleSourcePtr inner, MixOptions options, bool pastes)
-      : ForwardedSource(one_hot(inner, options.classes)),
+      : ForwardedSource(with_vectors_of_labels(inner, options)),
         alpha_(options.alpha),
         pastes_(pastes),
         image_(mixed_image_column(*inner)),
         label_(label_column(*inner, options.classes)),
         columns_(inner_->columns()),
         classes_(columns_[label_].numel()) {
-    if (!(alpha_ > 0)) throw UserError("mixup and cutmix need an alpha above 0");
     if (!pastes_) columns_[image_].dtype = DType::f32;
   }
 

@@ -56,6 +56,23 @@ TEST_F(OwnData, ValidationOnRowsThatTrainIsSaid) {
   EXPECT_EQ(apart.output.find("also trained on"), std::string::npos) << apart.output;
 }
 
+TEST_F(OwnData, SamplesAreShownWithTheirVectorsTextsAndClasses) {
+  write_plain(dir_.file("pets.csv"), "size,age,pet\n1.5,2,cat\n30,4,dog\n2,9,cat\n");
+  const Result pets = run("data 'csv:pets.csv?label=pet&categories=pet' --draw 3");
+  EXPECT_EQ(pets.code, 0) << pets.output;
+  for (const char* sample : {"[x 1.5 2]  [y 0 'cat']", "[x 30 4]  [y 1 'dog']"}) {
+    expect_has(pets.output, sample);
+  }
+  write_plain(dir_.file("words.txt"), "To be, or not to be,\nthat is the question: ");
+  const Result words = run("data 'text:words.txt?length=11' --draw 1");
+  EXPECT_EQ(words.code, 0) << words.output;
+  expect_has(words.output, "\"To be, or n\"");
+  write_npy(dir_.file("wide.npy"), Tensor(f32, {2, 20}));
+  const Result wide = run("data npy:x=wide.npy --draw 1");
+  EXPECT_EQ(wide.code, 0) << wide.output;
+  expect_has(wide.output, "0 0 0 0 0 0 0 0 ...]");
+}
+
 TEST_F(OwnData, NeedsNoLabelToPredict) {
   write_plain(dir_.file("new.csv"), "b,a\n5,1\n6,2\n");
   const Result result = run("predict line.fir --data 'csv:new.csv?columns=a,b'");

@@ -81,7 +81,7 @@ TEST_F(ImageData, IsDescribed) {
   ASSERT_EQ(described.code, 0) << described.output;
   for (const std::string part :
        {"6 samples", "image u8[3, 27, 40]", "0 cats: 3 samples", "1 dogs: 3 samples",
-        "'images/cats/0.jpg'  [label 0]", "█", "0 to 1, mean 0.5"}) {
+        "'images/cats/0.jpg'  [label 0 'cats']", "█", "0 to 1, mean 0.5"}) {
     EXPECT_NE(described.output.find(part), std::string::npos) << part << "\n" << described.output;
   }
   EXPECT_TRUE(states(run("data folder:images --draw 0 --check").output, "0 of 6 samples"));
