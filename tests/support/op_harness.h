@@ -61,8 +61,8 @@ Faults check_cost(const OpTest& test, const OpDef& def);      ///< against the l
 Faults check_in_place(const OpTest& test, const OpDef& def);  ///< against the lowered form's reads
 /// Whether the generated kernel of sample number `sample` is tested in `dtype` on `processor`. A
 /// full run tests all dtypes. Other runs test fewer, because a dtype changes only loads, stores,
-/// casts and the number of lanes. On the CPU they test each sample in f32. Two of three samples, the
-/// first among them, are also tested in another float dtype and in an integer dtype, and on the
+/// casts and the number of lanes. On the CPU they test each sample in f32. Two of three samples,
+/// the first among them, are also tested in another float dtype and in an integer dtype, and on the
 /// emulated GPU in one dtype of each kind. On a GPU each sample is. The dtypes take turns, which
 /// begin differently for each op.
 bool is_tested(const OpTest& test, size_t sample, DType dtype, Processor processor);
