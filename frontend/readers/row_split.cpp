@@ -5,12 +5,11 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <unordered_map>
 
-#include "frontend/readers/split_mix64.h"
+#include "frontend/readers/sample_order.h"
 #include "ir/number.h"
 #include "ir/text.h"
 
@@ -24,9 +23,8 @@ std::string float_text(float value) {
   return {buffer.data(), end};
 }
 
-/// SplitMix64 stream that selects the held-out rows. The shuffles of the epochs use streams 0, 1,
-/// 2...
-constexpr uint64_t kSplitStream = 0x73706c6974;
+/// The SampleOrder of this epoch begins with the held-out rows. Training uses epochs 0, 1, 2...
+constexpr int64_t kSplitEpoch = 0x73706c6974;
 
 const std::vector<std::string> kSplits = {"train", "val", "test"};
 
@@ -36,20 +34,6 @@ double fraction_in(const std::string& text, const DataArgs& args) {
     args.fail("option val=" + text + " must be a fraction between 0 and 1");
   }
   return fraction;
-}
-
-/// Assigns `held_out` random rows to validation, and the others to training. Shuffles by
-/// Fisher-Yates.
-std::vector<Split> hold_out(int64_t rows, int64_t held_out, uint64_t seed) {
-  std::vector<int64_t> order(static_cast<size_t>(rows));
-  std::iota(order.begin(), order.end(), int64_t{0});
-  SplitMix64 random(seed, kSplitStream);
-  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-  std::vector<Split> splits(order.size(), Split::train);
-  for (int64_t i = 0; i < held_out; ++i) {
-    splits[static_cast<size_t>(order[static_cast<size_t>(i)])] = Split::validation;
-  }
-  return splits;
 }
 
 /// Returns the split called `name`. Throws UserError unless `name` is train, val or test.
@@ -168,13 +152,25 @@ std::string RowSplit::split_column(const std::vector<std::string>& names) const 
   args_.fail("option split=" + text + ": no column '" + name + "'" + did_you_mean(name, known));
 }
 
-std::vector<Split> RowSplit::splits(int64_t rows) const {
-  if (val_ == nullptr) return {};
+std::vector<int64_t> RowSplit::held_out_rows(int64_t rows) const {
   const double fraction = fraction_in(*val_, args_);
   const auto seed = static_cast<uint64_t>(args_.get_integer("seed", 0, 0));
   if (rows < 2) args_.fail("a single row cannot be split");
   const auto share = static_cast<int64_t>(std::llround(fraction * static_cast<double>(rows)));
-  return hold_out(rows, std::clamp<int64_t>(share, 1, rows - 1), seed);
+  SampleOrder order;
+  order.set(rows, seed, kSplitEpoch);
+  std::vector<int64_t> held_out(static_cast<size_t>(std::clamp<int64_t>(share, 1, rows - 1)));
+  for (size_t i = 0; i < held_out.size(); ++i) held_out[i] = order[static_cast<int64_t>(i)];
+  std::ranges::sort(held_out);
+  return held_out;
+}
+
+std::vector<Split> RowSplit::splits(int64_t rows) const {
+  if (val_ == nullptr) return {};
+  const std::vector<int64_t> held_out = held_out_rows(rows);
+  std::vector<Split> splits(static_cast<size_t>(rows), Split::train);
+  for (const int64_t row : held_out) splits[static_cast<size_t>(row)] = Split::validation;
+  return splits;
 }
 
 std::vector<Split> RowSplit::splits(const std::string& column,
@@ -244,7 +240,11 @@ SplitSource split_rows(SampleSourcePtr data, const DataArgs& args, bool has_spli
     }
     data = select_columns(std::move(data), std::move(kept));
   } else if (split.has_fraction()) {
-    splits = split.splits(data->samples());
+    std::vector<int64_t> held_out = split.held_out_rows(data->samples());
+    const auto validation = static_cast<int64_t>(held_out.size());
+    const SplitCounts counts = {.train = data->samples() - validation, .validation = validation};
+    const auto select = split.is_training() ? leave_out_samples : select_samples;
+    return {select(std::move(data), std::move(held_out)), counts};
   } else {
     return {std::move(data), std::nullopt};
   }

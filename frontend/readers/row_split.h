@@ -36,6 +36,9 @@ class RowSplit {
   /// Returns the column of split=COLUMN. Throws UserError unless it is one of `names`.
   std::string split_column(const std::vector<std::string>& names) const;
 
+  /// Returns the rows among `rows` that option val holds out for validation, in ascending order.
+  /// Throws UserError if there is only one row.
+  std::vector<int64_t> held_out_rows(int64_t rows) const;
   /// Splits `rows` rows at random by option val. Returns the split of each row; empty without val.
   /// Throws UserError if there is only one row.
   std::vector<Split> splits(int64_t rows) const;

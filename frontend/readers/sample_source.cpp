@@ -1,6 +1,9 @@
 #include "frontend/readers/sample_source.h"
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
+#include <optional>
 #include <unordered_set>
 
 #include "frontend/readers/batch_transform.h"
@@ -74,12 +77,11 @@ class DatasetSource : public SampleSource {
   std::vector<size_t> bytes_;  // bytes per sample of each column
 };
 
-/// A subset of the samples of a source.
-class SelectedSource : public ForwardedSource {
+/// A subset of the samples of a source, by a list of indices in memory.
+class PartSource : public ForwardedSource {
  public:
-  SelectedSource(SampleSourcePtr inner, std::vector<int64_t> samples)
-      : ForwardedSource(std::move(inner)), samples_(std::move(samples)) {}
-  int64_t samples() const override { return static_cast<int64_t>(samples_.size()); }
+  PartSource(SampleSourcePtr inner, std::vector<int64_t> list)
+      : ForwardedSource(std::move(inner)), list_(std::move(list)) {}
   void read(int64_t sample, const AugmentationSeed& seed,
             std::span<std::byte* const> to) const override {
     inner_->read(inner_sample(sample), seed, to);
@@ -94,12 +96,44 @@ class SelectedSource : public ForwardedSource {
     return inner_->location(inner_sample(sample));
   }
   int64_t resident_bytes() const override {
-    return inner_->resident_bytes() + samples() * static_cast<int64_t>(sizeof(int64_t));
+    return inner_->resident_bytes() + std::ssize(list_) * static_cast<int64_t>(sizeof(int64_t));
   }
 
- private:
-  int64_t inner_sample(int64_t sample) const { return samples_.at(static_cast<size_t>(sample)); }
-  std::vector<int64_t> samples_;
+ protected:
+  /// Returns the index of a sample in the inner source.
+  virtual int64_t inner_sample(int64_t sample) const = 0;
+  const std::vector<int64_t> list_;
+};
+
+class SelectedSource : public PartSource {
+ public:
+  using PartSource::PartSource;
+  int64_t samples() const override { return std::ssize(list_); }
+
+ protected:
+  int64_t inner_sample(int64_t sample) const override {
+    return list_.at(static_cast<size_t>(sample));
+  }
+};
+
+/// The samples that are not in the list, which ascends.
+class LeftOverSource : public PartSource {
+ public:
+  using PartSource::PartSource;
+  int64_t samples() const override { return inner_->samples() - std::ssize(list_); }
+  int64_t inner_sample(int64_t sample) const override {
+    // list_[k] - k samples come before list_[k] and are not in the list.
+    size_t first = 0, end = list_.size();
+    while (first < end) {
+      const size_t k = first + (end - first) / 2;
+      if (list_[k] - static_cast<int64_t>(k) <= sample) {
+        first = k + 1;
+      } else {
+        end = k;
+      }
+    }
+    return sample + static_cast<int64_t>(first);
+  }
 };
 
 class FirstSource : public ForwardedSource {
@@ -191,6 +225,16 @@ SampleSourcePtr select_samples(SampleSourcePtr source, std::vector<int64_t> samp
   return std::make_shared<SelectedSource>(std::move(source), std::move(samples));
 }
 
+SampleSourcePtr leave_out_samples(SampleSourcePtr source, std::vector<int64_t> left_out) {
+  auto rest = std::make_shared<LeftOverSource>(source, std::move(left_out));
+  const Dataset* data = source->in_memory();
+  if (data == nullptr) return rest;
+  std::vector<int64_t> samples(static_cast<size_t>(rest->samples()));
+  for (size_t i = 0; i < samples.size(); ++i)
+    samples[i] = rest->inner_sample(static_cast<int64_t>(i));
+  return make_source(data->select(samples));
+}
+
 SampleSourcePtr first_samples(SampleSourcePtr source, int64_t n) {
   if (n >= source->samples()) return source;
   if (const Dataset* data = source->in_memory()) return make_source(data->first(n));
@@ -214,8 +258,32 @@ SampleSourcePtr select_columns(SampleSourcePtr source, std::vector<ColumnSelecti
   return make_source(std::move(part));
 }
 
+namespace {
+
+/// Returns the number of equal elements of two ascending sequences of source_index(); nullopt if
+/// one does not ascend.
+std::optional<int64_t> common_ascending_rows(const SampleSource& a, const SampleSource& b) {
+  constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+  const auto index_in = [](const SampleSource& source, int64_t sample) {
+    return sample < source.samples() ? source.source_index(sample) : kEnd;
+  };
+  int64_t shared = 0, last = -1;
+  for (int64_t i = 0, j = 0; i < a.samples() || j < b.samples();) {
+    const int64_t of_a = index_in(a, i), of_b = index_in(b, j);
+    if (std::min(of_a, of_b) <= last) return std::nullopt;
+    last = std::min(of_a, of_b);
+    shared += of_a == of_b ? 1 : 0;
+    if (of_a == last) ++i;
+    if (of_b == last) ++j;
+  }
+  return shared;
+}
+
+}  // namespace
+
 int64_t common_rows(const SampleSource& a, const SampleSource& b) {
   if (a.name() != b.name()) return 0;
+  if (const std::optional<int64_t> shared = common_ascending_rows(a, b)) return *shared;
   std::unordered_set<int64_t> taken;
   for (int64_t i = 0; i < b.samples(); ++i) taken.insert(b.source_index(i));
   int64_t shared = 0;

@@ -97,7 +97,7 @@ TEST_F(Streams, AreDescribed) {
   Result result = succeeds("data " + data(kAll) + "--check");
   expect_has(result.output, "a stream of 45 samples");
   expect_has(result.output, "x f32[2]  -3 to 3");
-  expect_has(result.output, "sample 1 of 'pipe:cat x0 y0 x1 y1'  [y ");
+  expect_has(result.output, "sample 1 of 'pipe:cat x0 y0 x1 y1'  [x ");
   expect_has(result.output, "0 of 45 samples cannot be read");
   result = succeeds("data --draw 0 " + data(kEndless));
   expect_has(result.output, "a stream; its first 1000 samples");

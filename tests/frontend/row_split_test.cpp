@@ -80,6 +80,45 @@ TEST_F(RowSplit, OfNpyToo) {
   EXPECT_EQ(open_data(npy, "test").dataset().find("x")->str(), "f32[3, 3]");
 }
 
+/// A file of 2^21 rows, each the number of the row, takes no list of the rows for training.
+TEST_F(RowSplit, OfManyRowsKeepsTheHeldOutOnesInMemory) {
+  constexpr int64_t kRows = int64_t{1} << 21, kHeldOut = kRows / 64;
+  Tensor numbers(i64, {kRows});
+  std::iota(numbers.as<int64_t>().begin(), numbers.as<int64_t>().end(), 0);
+  write_npy(dir_.file("n.npy"), numbers);
+  const std::string npy = "npy:x=" + dir_.file("n.npy") + "?memory=0&val=0.015625";
+  const SampleSourcePtr train = open_data(npy).source, held_out = open_data(npy, "val").source;
+  ASSERT_EQ(train->samples(), kRows - kHeldOut);
+  ASSERT_EQ(held_out->samples(), kHeldOut);
+  EXPECT_LE(train->resident_bytes(), 8 * kHeldOut);
+  EXPECT_EQ(common_rows(*train, *held_out), 0);
+  EXPECT_EQ(common_rows(*held_out, *held_out), kHeldOut);
+  std::vector<int64_t> all;
+  int64_t value = 0;
+  std::byte* to[] = {reinterpret_cast<std::byte*>(&value)};
+  for (const SampleSourcePtr& part : {train, held_out}) {
+    for (int64_t i = 0; i < part->samples(); ++i) {
+      all.push_back(part->source_index(i));
+    }
+    part->read(part->samples() - 1, {}, to);
+    EXPECT_EQ(value, all.back());
+  }
+  std::ranges::sort(all);
+  for (int64_t i = 0; i < kRows; ++i) ASSERT_EQ(all[static_cast<size_t>(i)], i);
+}
+
+/// Rows in any order, some of them twice.
+TEST_F(RowSplit, CommonRowsNeedNotAscend) {
+  Dataset data;
+  data.source = "numbers";
+  data.columns = {{"x", Tensor(f32, {10})}};
+  const SampleSourcePtr all = make_source(data);
+  EXPECT_EQ(common_rows(*select_samples(all, {0, 1, 2}), *select_samples(all, {9, 0})), 1);
+  EXPECT_EQ(common_rows(*select_samples(all, {7, 7, 3}), *select_samples(all, {3, 7})), 3);
+  EXPECT_EQ(common_rows(*select_samples(all, {1, 3}), *select_samples(all, {2, 4})), 0);
+  EXPECT_EQ(leave_out_samples(all, {0, 4, 9})->samples(), 7);
+}
+
 TEST_F(RowSplit, MistakesAreNamed) {
   for (const std::string val : {"0", "1", "1.5", "-0.1", "x", "nan", ""}) {
     expect_user_error([&] { open_data(spec(10, "&val=" + val)); },
