@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <ranges>
 #include <unordered_set>
 
 #include "frontend/readers/batch_transform.h"
@@ -123,16 +124,10 @@ class LeftOverSource : public PartSource {
   int64_t samples() const override { return inner_->samples() - std::ssize(list_); }
   int64_t inner_sample(int64_t sample) const override {
     // list_[k] - k samples come before list_[k] and are not in the list.
-    size_t first = 0, end = list_.size();
-    while (first < end) {
-      const size_t k = first + (end - first) / 2;
-      if (list_[k] - static_cast<int64_t>(k) <= sample) {
-        first = k + 1;
-      } else {
-        end = k;
-      }
-    }
-    return sample + static_cast<int64_t>(first);
+    const auto positions = std::views::iota(int64_t{0}, std::ssize(list_));
+    return sample + *std::ranges::partition_point(positions, [&](int64_t k) {
+             return list_[static_cast<size_t>(k)] - k <= sample;
+           });
   }
 };
 

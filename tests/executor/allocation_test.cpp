@@ -17,8 +17,9 @@
 #include <unistd.h>
 
 namespace {
-bool counting =
-    false;  // accessed by builtins, because all cases of test_executor call malloc at -O0
+// Accessed by builtins, because std::atomic is slow at -O0 and all cases of test_executor call
+// malloc.
+bool counting = false;
 std::atomic<int> allocations = 0;
 std::atomic<size_t> largest = 0;
 void count(size_t bytes) {
