@@ -33,6 +33,14 @@ bool is_missing(std::string_view field) {
   return kNames.contains(ir::lowercase(field));
 }
 
+/// Parses a number, which may have a plus sign. Returns nullopt if `field` is not a finite number.
+std::optional<double> finite_number(std::string_view field) {
+  if (field.size() > 1 && field[0] == '+' && field[1] != '-') field.remove_prefix(1);
+  double value = 0;
+  const bool is_finite = read_number(field, value) == std::errc() && std::isfinite(value);
+  return is_finite ? std::optional(value) : std::nullopt;
+}
+
 /// Treatment of a row in which a number is missing.
 struct MissingRule {
   enum Kind {
@@ -153,6 +161,14 @@ class TableReader {
     std::vector<int64_t> classes;
     std::vector<std::string_view> categories;
     std::string_view split;
+
+    /// Removes the values. Keeps the memory for the next row.
+    void clear() {
+      x.clear();
+      y.clear();
+      classes.clear();
+      categories.clear();
+    }
   };
 
   [[noreturn]] void fail(const std::string& message) const {
@@ -171,16 +187,17 @@ class TableReader {
       fail(std::to_string(csv_.fields().size()) + " fields, but the first line has " +
            std::to_string(names_.size()));
     }
-    row = {};
+    row.clear();
     for (const size_t column : columns_.x) row.x.push_back(feature(column));
     for (const size_t column : columns_.categorical()) {
       const std::string_view field = csv_.fields()[column];
-      if (field.empty()) reject(field, column);
+      if (field.empty()) reject(column);
       row.categories.push_back(field);
     }
     for (const size_t column : columns_.labels) {
       if (columns_.has_categorical_label) break;
-      classes_ ? row.classes.push_back(class_of(column)) : row.y.push_back(f32_of(column));
+      classes_ ? row.classes.push_back(class_of(column))
+               : row.y.push_back(f32_of(number(column), column));
     }
     if (columns_.split) row.split = csv_.fields()[*columns_.split];
   }
@@ -201,21 +218,22 @@ class TableReader {
 
   /// Returns the number in `column`. Returns NaN for a missing number that x_conversion() fills in.
   float feature(size_t column) const {
+    const std::optional<double> value = finite_number(csv_.fields()[column]);
+    if (value) return f32_of(*value, column);
     const bool fills =
         missing_.kind == MissingRule::kMean || missing_.kind == MissingRule::kConstant;
     if (fills && is_missing(csv_.fields()[column])) return std::numeric_limits<float>::quiet_NaN();
-    return f32_of(column);
+    reject(column);
   }
 
   double number(size_t column) const {
-    const std::string_view field = csv_.fields()[column];
-    const bool signed_plus = field.size() > 1 && field[0] == '+' && field[1] != '-';
-    const std::optional<double> value = parse_number<double>(field.substr(signed_plus ? 1 : 0));
-    if (!value || !std::isfinite(*value)) reject(field, column);
+    const std::optional<double> value = finite_number(csv_.fields()[column]);
+    if (!value) reject(column);
     return *value;
   }
 
-  [[noreturn]] void reject(std::string_view field, size_t column) const {
+  [[noreturn]] void reject(size_t column) const {
+    const std::string_view field = csv_.fields()[column];
     const std::string where = "column '" + excerpt(names_[column]) + "'";
     if (!is_missing(field)) fail(where + ": '" + excerpt(field) + "' is not a finite number");
     if (missing_.kind == MissingRule::kDropRow) throw DroppedRow();
@@ -229,13 +247,14 @@ class TableReader {
     fail(lack + "fill it in, or leave the row or the column out, or add missing=drop|mean|NUMBER");
   }
 
-  float f32_of(size_t column) const {
-    const auto value = static_cast<float>(number(column));
-    if (!std::isfinite(value)) {
+  /// Rounds `value`, a value of `column`, to f32.
+  float f32_of(double value, size_t column) const {
+    const auto rounded = static_cast<float>(value);
+    if (!std::isfinite(rounded)) {
       fail("column '" + excerpt(names_[column]) + "': " + excerpt(csv_.fields()[column]) +
            " is beyond the range of f32");
     }
-    return value;
+    return rounded;
   }
 
   int64_t class_of(size_t column) const {
