@@ -1,5 +1,8 @@
 #include "frontend/images/decode.h"
 
+#include <algorithm>
+#include <array>
+
 #include "ir/error.h"
 #include "ir/text.h"
 
@@ -12,8 +15,10 @@ Image decode_image(std::string_view bytes, const std::string& name) {
 }
 
 bool is_image_path(std::string_view path) {
+  static constexpr std::array kExtensions = {".jpg", ".jpeg", ".png", ".bmp",  ".gif",
+                                             ".pgm", ".ppm",  ".tif", ".tiff", ".webp"};
   const std::string lower = ir::lowercase(path);
-  return lower.ends_with(".jpg") || lower.ends_with(".jpeg") || lower.ends_with(".png");
+  return std::ranges::any_of(kExtensions, [&](const char* e) { return lower.ends_with(e); });
 }
 
 }  // namespace fluid

@@ -1,6 +1,7 @@
 #include "frontend/readers/cifar10.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -12,7 +13,9 @@
 namespace fluid {
 namespace {
 
-constexpr int kCifarClasses = 10;
+/// Names of the classes, by label (batches.meta.txt of the binary version).
+constexpr std::array kCifarClasses = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                      "dog",      "frog",       "horse", "ship", "truck"};
 constexpr int64_t kCifarSide = 32, kImage = 3 * kCifarSide * kCifarSide, kRecord = 1 + kImage;
 
 /// Returns a map from the file names of a split, without ".gz", to the paths of the files. A plain
@@ -47,7 +50,7 @@ std::string read_records(const std::string& path) {
   }
   for (int64_t i = 0; i < size / kRecord; ++i) {
     const int label = static_cast<uint8_t>(bytes[static_cast<size_t>(i * kRecord)]);
-    if (label >= kCifarClasses) {
+    if (label >= std::ssize(kCifarClasses)) {
       throw UserError("'" + path + "': label " + std::to_string(label) + " of record " +
                       std::to_string(i) + " is not below 10");
     }
@@ -76,6 +79,7 @@ Dataset read_cifar10(const std::string& directory, const std::string& split) {
   Dataset data;
   data.columns.emplace_back("image", std::move(images));
   data.columns.emplace_back("label", std::move(labels));
+  data.classes["label"] = {kCifarClasses.begin(), kCifarClasses.end()};
   return data;
 }
 

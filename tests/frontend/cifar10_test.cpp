@@ -28,6 +28,7 @@ TEST(Cifar10, ReadsPlainAndGzippedFilesInTheOrderOfTheirNames) {
   write_plain(dir.file("batches.meta.txt"), "airplane\n");
   const Dataset train = read_cifar10(dir.path());
   EXPECT_EQ(labels(train), (std::vector<int64_t>{0, 9, 7}));
+  EXPECT_EQ(train.classes.at("label").at(9), "truck");
   const Tensor& image = *train.find("image");
   EXPECT_EQ(image.str(), "u8[3, 3, 32, 32]");
   for (int64_t i = 0; i < image.numel(); ++i) ASSERT_EQ(image.at(i), 1.0 + i / 1024 % 3) << i;

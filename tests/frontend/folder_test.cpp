@@ -122,6 +122,13 @@ TEST_F(ImageFolderTest, BadImagesAreNamedOrSkipped) {
                                              "first is 8x11: add |resize=HxW or a crop");
 }
 
+TEST_F(ImageFolderTest, ImagesOfOtherFormatsAreBadRecords) {
+  write_plain(dir_.file("cats/4.WebP"), "RIFF");
+  Reader reader(open_data(spec()).source, {.batch = 6});
+  expect_user_error([&] { reader.next(); },
+                    "'" + dir_.file("cats/4.WebP") + "': neither a JPEG nor a PNG image");
+}
+
 TEST_F(ImageFolderTest, IsSuggestedForAPath) {
   expect_user_error([&] { open_data(dir_.path()); }, "did you mean '" + spec() + "'?");
   for (const std::string kind : {"npz", "tar", "jsonl"}) {
