@@ -158,7 +158,7 @@ class TableReader {
  private:
   struct Row {
     std::vector<float> x, y;
-    std::vector<int64_t> classes;
+    std::vector<int64_t> integers, classes;
     std::vector<std::string_view> categories;
     std::string_view split;
 
@@ -166,6 +166,7 @@ class TableReader {
     void clear() {
       x.clear();
       y.clear();
+      integers.clear();
       classes.clear();
       categories.clear();
     }
@@ -194,6 +195,7 @@ class TableReader {
       if (field.empty()) reject(column);
       row.categories.push_back(field);
     }
+    for (const size_t column : columns_.integers) row.integers.push_back(integer(column));
     for (const size_t column : columns_.labels) {
       if (columns_.has_categorical_label) break;
       classes_ ? row.classes.push_back(class_of(column))
@@ -210,6 +212,7 @@ class TableReader {
     for (size_t i = 0; i < categories_.size(); ++i) {
       rows_.append(categories_[i].index_of(row.categories[i], line));
     }
+    for (const int64_t value : row.integers) rows_.append(value);
     for (const float value : row.y) rows_.append(value);
     for (const int64_t value : row.classes) rows_.append(value);
     if (columns_.split) rows_.append(split_values_.index_of(row.split, line));
@@ -250,20 +253,26 @@ class TableReader {
   /// Rounds `value`, a value of `column`, to f32.
   float f32_of(double value, size_t column) const {
     const auto rounded = static_cast<float>(value);
-    if (!std::isfinite(rounded)) {
-      fail("column '" + excerpt(names_[column]) + "': " + excerpt(csv_.fields()[column]) +
-           " is beyond the range of f32");
-    }
+    if (!std::isfinite(rounded)) fail_type(column, "is beyond the range of f32");
     return rounded;
   }
 
   int64_t class_of(size_t column) const {
     const double v = number(column);
-    if (v != std::floor(v) || v < 0 || v > 0x1p53) {
-      fail("column '" + excerpt(names_[column]) + "': " + excerpt(csv_.fields()[column]) +
-           " is not a class number");
-    }
+    if (v != std::floor(v) || v < 0 || v > 0x1p53) fail_type(column, "is not a class number");
     return static_cast<int64_t>(v);
+  }
+
+  int64_t integer(size_t column) const {
+    const std::optional<int64_t> value = parse_number<int64_t>(csv_.fields()[column]);
+    if (value) return *value;
+    number(column);  // throws for a missing value and for text
+    fail_type(column, "is not an integer of 64 bits");
+  }
+
+  [[noreturn]] void fail_type(size_t column, const std::string& what) const {
+    fail("column '" + excerpt(names_[column]) + "': " + excerpt(csv_.fields()[column]) + " " +
+         what);
   }
 
   bool needs_moments() const {
@@ -359,7 +368,8 @@ class TableReader {
     const size_t label_bytes = classes_ ? sizeof(int64_t) : sizeof(float);
     const size_t labels = columns_.has_categorical_label ? 0 : columns_.labels.size();
     return static_cast<int64_t>(kXOffset + columns_.x.size() * sizeof(float) +
-                                categories_.size() * sizeof(int32_t) + labels * label_bytes +
+                                categories_.size() * sizeof(int32_t) +
+                                columns_.integers.size() * sizeof(int64_t) + labels * label_bytes +
                                 (columns_.split ? sizeof(int32_t) : 0));
   }
 
@@ -375,6 +385,9 @@ class TableReader {
       const bool is_label = i == columns_.categories.size();
       const std::string& name = names_[columns_.categorical()[i]];
       add_texts(is_label ? "y" : name, name, categories_[i], table);
+    }
+    for (const size_t column : columns_.integers) {
+      add_column({names_[column], DType::i64}, sizeof(int64_t), nullptr);
     }
     if (!columns_.has_categorical_label && !columns_.labels.empty()) {
       const bool is_scalar = classes_ && columns_.labels.size() == 1;
@@ -469,7 +482,8 @@ DataKind csv_kind() {
               "comma-separated numbers with a header line: x f32[columns] holds all columns but "
               "the label, or only columns=a,b, or all but drop=c; y f32[labels] holds label=a,b, "
               "or class indices i64 with classes=1; categories=c,d: text columns, each a column "
-              "i64 of ids; missing=error|drop|mean|NUMBER; normalize=1 by the mean and the std of "
+              "i64 of ids; integers=e,f: each a column i64; missing=error|drop|mean|NUMBER; "
+              "normalize=1 by the mean and the std of "
               "the training rows; unknown=1 allows other categories. Saved parameters keep all of "
               "this, and eval and predict read their data by it; table=FILE, a .safetensors or "
               "JSON, names another file that keeps it, table=none learns it again; memory=0|1: "
@@ -477,8 +491,8 @@ DataKind csv_kind() {
               "64 MiB), else in a temporary file",
           .splits_rows = true,
           .has_table = true,
-          .options = {"categories", "classes", "columns", "drop", "label", "memory", "missing",
-                      "normalize"},
+          .options = {"categories", "classes", "columns", "drop", "integers", "label", "memory",
+                      "missing", "normalize"},
           .open_source = open_csv};
 }
 

@@ -31,6 +31,7 @@ class CsvColumnChoice {
       columns_.has_categorical_label = true;
       std::erase(columns_.categories, label);
     }
+    columns_.integers = listed("integers");
     choose_x();
     check_names();
     return std::move(columns_);
@@ -111,38 +112,52 @@ class CsvColumnChoice {
     if (has_table_x()) {
       for (const std::string& name : names_in_table("columns")) {
         const size_t column = column_named(name);
-        const bool left_out = is_in(columns_.labels, column) ||
-                              is_in(columns_.categories, column) || is_in(dropped, column) ||
-                              columns_.split == column;
-        if (!left_out) columns_.x.push_back(column);
+        if (!is_used(column) && !is_in(dropped, column)) columns_.x.push_back(column);
       }
     } else if (named) {
       columns_.x = listed("columns");
     } else {
       for (size_t i = 0; i < names_.size(); ++i) {
-        const bool used = is_in(columns_.labels, i) || is_in(columns_.categories, i) ||
-                          is_in(dropped, i) || columns_.split == i;
-        if (!used) columns_.x.push_back(i);
+        if (!is_used(i) && !is_in(dropped, i)) columns_.x.push_back(i);
       }
     }
-    for (const size_t category : columns_.categories) {
-      if (!is_in(columns_.x, category) && !is_in(dropped, category)) continue;
-      args_.fail("column '" + names_[category] +
-                 "' is a category: columns and drop are about numbers");
+    for (const size_t column : separate_columns()) {
+      if (!is_in(columns_.x, column) && !is_in(dropped, column)) continue;
+      const bool is_category = is_in(columns_.categories, column);
+      args_.fail("column '" + names_[column] + "' is " +
+                 (is_category ? "a category" : "an integer") + ": columns and drop are about x");
     }
-    if (columns_.x.empty() && columns_.categories.empty()) args_.fail("no column is left for x");
+    if (columns_.x.empty() && separate_columns().empty()) args_.fail("no column is left for x");
   }
 
-  /// Throws UserError if a category column or the split column is named x or y. The dataset uses
-  /// these names for the features and the labels.
+  /// Returns the columns of the file that become a column of the dataset each.
+  std::vector<size_t> separate_columns() const {
+    std::vector<size_t> columns = columns_.categories;
+    columns.insert(columns.end(), columns_.integers.begin(), columns_.integers.end());
+    return columns;
+  }
+
+  /// Returns whether `column` is used for something other than x.
+  bool is_used(size_t column) const {
+    return is_in(columns_.labels, column) || is_in(separate_columns(), column) ||
+           columns_.split == column;
+  }
+
+  /// Throws UserError if an integer column and a category column are the same, or if one of them or
+  /// the split column is named x or y. The dataset uses these names for the features and the
+  /// labels.
   void check_names() const {
-    std::vector<size_t> named = columns_.categories;
+    for (const size_t column : columns_.integers) {
+      if (!is_in(columns_.categories, column)) continue;
+      args_.fail("options categories and integers name column '" + names_[column] + "'");
+    }
+    std::vector<size_t> named = separate_columns();
     if (columns_.split) named.push_back(*columns_.split);
     for (const size_t column : named) {
       if (names_[column] != "x" && names_[column] != "y") continue;
       args_.fail("column '" + names_[column] +
-                 "' can hold neither categories nor the split: x holds the numbers and y the "
-                 "labels; rename it");
+                 "' can hold neither categories, integers nor the split: x holds the numbers and "
+                 "y the labels; rename it");
     }
   }
 
@@ -174,7 +189,8 @@ std::map<std::string, std::vector<std::string>> names_of(const CsvColumns& colum
   };
   return {{"label", all(columns.labels)},
           {"columns", all(columns.x)},
-          {"categories", all(columns.categorical())}};
+          {"categories", all(columns.categorical())},
+          {"integers", all(columns.integers)}};
 }
 
 }  // namespace fluid

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "frontend/readers/reader.h"
 #include "frontend/readers/spec.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
@@ -168,9 +169,39 @@ TEST_F(Csv, CategoriesBecomeIds) {
   EXPECT_EQ(read("c\nx\n", "?categories=c").find("x"), nullptr) << "no numbers are left";
   expect_error("a,c\n1,\n", "?categories=c", "t.csv:2: column 'c' has no value");
   expect_error(text, "?label=kind&categories=color,kind&drop=color",
-               "column 'color' is a category: columns and drop are about numbers");
+               "column 'color' is a category: columns and drop are about x");
   expect_error(text, "?label=kind,color&categories=kind",
                "column 'kind' is a category, and not the only label");
+}
+
+TEST_F(Csv, IntegersAreColumnsOfTheirOwn) {
+  const std::string text = "user,size,stars\n9007199254740993,1.5,4\n-2,2.5,3\n";
+  for (const std::string memory : {"1", "0"}) {
+    write_plain(path_, text);
+    const SampleSourcePtr source =
+        open_data("csv:" + path_ + "?label=size&integers=user,stars&memory=" + memory).source;
+    Reader reader(source, {.batch = 2});
+    const Batch& batch = *reader.next();
+    EXPECT_EQ(batch.find("x"), nullptr);
+    EXPECT_EQ(batch.find("user")->integer(0), 9007199254740993) << "no f64 represents it";
+    EXPECT_EQ(batch.find("user")->integer(1), -2);
+    EXPECT_EQ(batch.find("stars")->integer(1), 3);
+    EXPECT_EQ(batch.find("y")->at(1), 2.5);
+  }
+  const std::string table = "&table=" + dir_.file("integers.json");
+  read(text, "?label=size&integers=user" + table);
+  const Dataset applied = read("stars,user\n3,7\n", "?" + table.substr(1));
+  EXPECT_EQ(values(*applied.find("user")), std::vector<double>{7});
+  EXPECT_EQ(values(*applied.find("x")), std::vector<double>{3});
+  expect_error("a,b\n1,2.5\n", "?integers=b", "t.csv:2: column 'b': 2.5 is not an integer");
+  expect_error("a,b\n1,9223372036854775808\n", "?integers=b", "t.csv:2: column 'b'");
+  expect_error("a,b\n1,\n", "?integers=b", "t.csv:2: column 'b' has no value");
+  expect_error("a,b\n1,c\n", "?integers=b", "t.csv:2: column 'b': 'c' is not a finite number");
+  expect_error(text, "?integers=user&categories=user",
+               "options categories and integers name column 'user'");
+  expect_error(text, "?integers=user&label=user", "column 'user' is the label: integers names it");
+  expect_error(text, "?integers=user&drop=user", "column 'user' is an integer");
+  expect_error("x,b\n1,2\n", "?integers=x", "column 'x' can hold neither");
 }
 
 TEST_F(Csv, MissingValuesFollowARule) {

@@ -61,13 +61,13 @@ class DataFiles {
 
  private:
   void write_text() {
-    std::string csv = "a,b,color,part,y\n", jsonl, text;
+    std::string csv = "a,b,n,color,part,y\n", jsonl, text;
     for (int64_t i = 0; i < kSamples; ++i) {
       const std::string a = std::to_string(i) + ".25", y = std::to_string(i % 4);
       const std::string color = i % 3 == 0 ? "red" : i % 3 == 1 ? "green" : "\"deep, blue\"";
       const std::string part = i % 5 == 0 ? "val" : i % 7 == 0 ? "test" : "train";
-      csv += a + "," + (i % 6 == 0 ? "" : std::to_string(-i)) + "," + color + "," + part + "," + y +
-             "\n";
+      csv += a + "," + (i % 6 == 0 ? "" : std::to_string(-i)) + "," + std::to_string(i * i) + "," +
+             color + "," + part + "," + y + "\n";
       jsonl += R"({"x": [)" + a + ", 0.5], \"color\": \"c" + std::to_string(i % 3) +
                R"(", "part": ")" + part + R"(", "y": )" + y + "}\n";
       text += "line " + std::to_string(i * i) + "\n";
@@ -152,6 +152,7 @@ Drawn drawn_data(Draw& draw, const DataFiles& files, uint64_t kind) {
       start = "csv:" + files.file("t.csv");
       options = {"label=y", "categories=color"};
       options.push_back("missing=" + draw.one_of<std::string>({"mean", "0.5", "drop"}));
+      if (draw.one_in(2)) options.push_back("integers=n");
       if (draw.one_in(2)) options.push_back("classes=1");
       if (draw.one_in(2)) options.push_back("normalize=1");
       options.push_back(draw.one_in(2) ? "split=part" : "drop=part");
