@@ -52,6 +52,7 @@ class Contraction {
   void choose_vars_accumulated_in_memory();
   double operand_bytes(const Vars& vars) const;
   double tile_cost(const std::vector<OperandLoad>& loads, const Tile& a, const Tile& b) const;
+  int64_t chunk_size() const;
   Expr tile_count(int64_t var) const;
   int64_t tile_size(int64_t var) const;
   void emit_full_and_partial_tiles(const std::vector<FlatRoot>& roots, size_t next, Vars tile_vars,
@@ -62,6 +63,10 @@ class Contraction {
                        kir::Block& out);
   void emit_tile(const std::vector<FlatRoot>& roots, const Vars& tile_vars, const VectorLoop& lanes,
                  kir::Block& out);
+  bool streams_matrix() const;
+  void emit_row_by_row(const std::vector<FlatRoot>& roots, kir::Block& out);
+  void emit_results(const std::vector<FlatRoot>& roots, int64_t accumulator_id,
+                    const std::vector<Expr>& index, kir::Block& end);
   // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.
   kir::Block& emit_memory_loops(kir::Block& out);
   kir::Block& emit_tile_loops(const Vars& tile_vars, kir::Block& out);

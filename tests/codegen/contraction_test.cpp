@@ -145,12 +145,12 @@ TEST(Contraction, PixelsShareGatheredFilters) {
   EXPECT_GE(accumulators_in(schedule(body, "k").body), 8);
 }
 
-/// One sample's product with a large matrix reads that along its rows: several vectors in turn.
+/// One sample's product with a matrix reads that along its rows: several vectors in turn.
 TEST(Contraction, AFewRowsReadLongStretches) {
   ir::Program program("p");
   ir::Graph& g = program.main();
-  const Value x = record_source(g, "data", "x", {f32, {kBatch, 640}, {}}, {}, {});
-  g.outputs.push_back({"y", matmul(x, source(g, "w", {640, 1024}))});
+  const Value x = record_source(g, "data", "x", {f32, {kBatch, 320}, {}}, {}, {});
+  g.outputs.push_back({"y", matmul(x, source(g, "w", {320, 1024}))});
   fuse_pass().run(program, {}, PlainTarget());
   outline_pass().run(program, {}, PlainTarget());
   const ir::Op& fused = *program.main().outputs.front().value.op();
@@ -159,6 +159,60 @@ TEST(Contraction, AFewRowsReadLongStretches) {
   const std::vector<int64_t> wanted = {0, 16, 32, 48, 64, 80, 96, 112};
   ASSERT_GE(offsets.size(), wanted.size());
   EXPECT_EQ(std::vector(offsets.begin(), offsets.begin() + 8), wanted);
+}
+
+/// relu(x w + b), where x has `rows` columns and w has `columns` columns.
+void record_layer(ir::Program& program, int64_t rows, int64_t columns) {
+  ir::Graph& g = program.main();
+  const Value x = source(g, "x", {kBatch, rows}), w = source(g, "w", {rows, columns});
+  g.outputs.push_back({"y", relu(matmul(x, w) - source(g, "b", {columns}) * 500.0)});
+}
+
+/// The kernel of record_layer().
+kir::Kernel layer_kernel(int64_t rows, int64_t columns) {
+  ir::Program program("p");
+  record_layer(program, rows, columns);
+  fuse_pass().run(program, {}, PlainTarget());
+  outline_pass().run(program, {}, PlainTarget());
+  const ir::Op& fused = *program.main().outputs.front().value.op();
+  return schedule(*program.find(fused.attrs.get<GraphRef>("body").name), "k");
+}
+
+/// Element i, j of what record_layer() computes.
+double layer_result(const NamedTensors& sources, int64_t i, int64_t j) {
+  const Tensor &x = sources.at("x"), &w = sources.at("w");
+  const int64_t rows = w.shape()[0], columns = w.shape()[1];
+  double sum = -500.0 * sources.at("b").at(j);
+  for (int64_t k = 0; k < rows; ++k) sum += x.at(i * rows + k) * w.at(k * columns + j);
+  return std::max(sum, 0.0);
+}
+
+struct LayerCase {
+  int64_t rows, columns, batch, chunk;
+};
+
+/// The kernel has tiles of samples for large batches. Samples that are left over, such as the last
+/// of 13, are multiplied one by one, with accumulators in memory.
+TEST(Contraction, ALargeMatrixIsReadRowByRow) {
+  for (const LayerCase& c : {LayerCase{1024, 1024, 1, 256}, LayerCase{1027, 1003, 13, 256},
+                             LayerCase{130, 4112, 3, 512}}) {
+    SCOPED_TRACE(std::to_string(c.rows) + " x " + std::to_string(c.columns));
+    EXPECT_EQ(accumulators_in(layer_kernel(c.rows, c.columns).body), c.chunk / 16);
+    ir::Program program("p");
+    record_layer(program, c.rows, c.columns);
+    const NamedTensors sources = random_sources(program, c.batch, 1);
+    const Tensor whole = run_fused(program, sources, {.batch = c.batch}).outputs.at("y");
+    for (int64_t i = 0; i < c.batch; ++i) {
+      for (int64_t j = 0; j < c.columns; j += 7) {
+        ASSERT_NEAR(whole.at(i * c.columns + j), layer_result(sources, i, j), 1e-2);
+      }
+    }
+    ir::Program again("p");
+    record_layer(again, c.rows, c.columns);
+    const Tensor parts =
+        run_fused(again, sources, {.batch = c.batch, .block_by_block = true}).outputs.at("y");
+    EXPECT_EQ(0, std::memcmp(whole.data(), parts.data(), static_cast<size_t>(whole.bytes())));
+  }
 }
 
 struct DepthwiseCase {
