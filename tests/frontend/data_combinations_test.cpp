@@ -11,6 +11,7 @@
 #include "frontend/files/safetensors.h"
 #include "frontend/readers/reader.h"
 #include "frontend/readers/spec.h"
+#include "tests/support/full_run.h"
 #include "tests/support/image_files.h"
 #include "tests/support/temp_dir.h"
 
@@ -324,8 +325,8 @@ void check(uint64_t seed) {
 class DataCombinations : public ::testing::TestWithParam<uint64_t> {};
 
 TEST_P(DataCombinations, AreTheSameInEveryWay) {
-  constexpr uint64_t kSeedsPerCase = 20;
-  for (uint64_t seed = 0; seed < kSeedsPerCase; ++seed) check(GetParam() + kKinds * seed);
+  const uint64_t seeds = testing::is_full_run() ? 400 : 20;
+  for (uint64_t seed = 0; seed < seeds; ++seed) check(GetParam() + kKinds * seed);
 }
 
 // Each case draws from one kind of data.
