@@ -4,6 +4,7 @@
 #include <map>
 
 #include "executor/cpu_libraries/onednn_plan.h"
+#include "executor/cpu_libraries/winograd_product.h"
 #include "executor/cpu_libraries/winograd_tiles.h"
 #include "executor/device/library_task.h"
 #include "executor/host/parallel.h"
@@ -113,19 +114,33 @@ struct Matrices {
   }
 };
 
-/// Target size in bytes of the transformed tiles of a chunk. Each chunk is multiplied right after
-/// its transform, while the chunk is still in the cache.
-constexpr int64_t kChunkBytes = 8 << 20;
+/// How the threads divide the work of a convolution.
+enum class Division {
+  /// Each thread transforms tiles, multiplies them and transforms the products. The tiles of a
+  /// chunk fit in its L2 cache. All filters are read for each chunk, so they must be small.
+  by_thread,
+  /// All threads work on a chunk together. It is multiplied right after its transform, while it is
+  /// still in the L3 cache.
+  together,
+};
+
+constexpr int64_t kChunkBytes = 8 << 20;          // target bytes of a chunk's tiles: together
+constexpr int64_t kThreadChunkBytes = 320 << 10;  // the same: by_thread
+/// Maximum bytes of the transformed filters for Division::by_thread.
+constexpr int64_t kMaxThreadFilterBytes = 1 << 20;
 
 /// The chunks into which the tiles are divided. A chunk has `size` tiles; the last chunk may be
 /// smaller. The tiles of a chunk are transformed and multiplied together.
 struct Chunks {
   int64_t tiles, size;
 
-  Chunks(int64_t tiles, int64_t values_per_tile) : tiles(tiles) {
+  Chunks(int64_t tiles, int64_t values_per_tile, Division division) : tiles(tiles) {
+    const bool by_thread = division == Division::by_thread;
     const int64_t tile_bytes = values_per_tile * int64_t{sizeof(float)};
-    const int64_t max_tiles = std::max<int64_t>(kChunkBytes / tile_bytes, 32);
-    const int64_t n = (tiles + max_tiles - 1) / max_tiles;
+    const int64_t max_tiles = std::max<int64_t>(
+        (by_thread ? kThreadChunkBytes : kChunkBytes) / tile_bytes, by_thread ? 6 : 32);
+    const int64_t n = std::max((tiles + max_tiles - 1) / max_tiles,
+                               by_thread ? std::min<int64_t>(tiles, thread_count(0)) : 1);
     size = (tiles + n - 1) / n;
   }
   int64_t count() const { return (tiles + size - 1) / size; }
@@ -143,7 +158,9 @@ struct BatchedMatmul {
 struct WinogradPlan {
   WinogradProblem problem;
   WinogradTiles tiles;
+  Division division;
   Chunks chunks;
+  int64_t concurrent_chunks;  ///< number of chunks that threads work on at the same time
   Matrices from, to, filters;
   std::map<BatchedMatmul, dnnl::matmul::primitive_desc> matmuls;
   Desc scratch;
@@ -151,14 +168,28 @@ struct WinogradPlan {
   WinogradPlan(const WinogradProblem& p, bool may_span_images)
       : problem(p),
         tiles(p.tiles(may_span_images)),
+        division(division_of(p)),
         chunks(tiles.count(),
-               p.variant.planes() * (p.filter.source_channels() + p.filter.result_channels())),
+               p.variant.planes() * (p.filter.source_channels() + p.filter.result_channels()),
+               division),
+        concurrent_chunks(division == Division::by_thread
+                              ? std::min<int64_t>(thread_count(0), chunks.count())
+                              : 1),
         from{p.variant.planes(), chunks.size, p.filter.source_channels()},
         to{p.variant.planes(), chunks.size, p.filter.result_channels()},
         filters{p.variant.planes(), p.filter.source_channels(), p.filter.result_channels()} {
+    if (division == Division::by_thread) return;
     for (int64_t begin = 0; begin < chunks.tiles; begin += chunks.size) {
       add({std::min(chunks.size, chunks.tiles - begin), computes_filter_gradient() && begin > 0});
     }
+  }
+
+  static Division division_of(const WinogradProblem& p) {
+    const int64_t filter_bytes = p.variant.planes() * p.filter.source_channels() *
+                                 p.filter.result_channels() * int64_t{sizeof(float)};
+    const bool is_small = filter_bytes <= kMaxThreadFilterBytes;
+    return is_small && p.direction != ConvDirection::filter_gradient ? Division::by_thread
+                                                                     : Division::together;
   }
 
   bool computes_filter_gradient() const {
@@ -189,7 +220,7 @@ struct WinogradPlan {
     return align_up(std::max(from.columns, to.columns) * size_of(problem.variant.dtype));
   }
   int64_t workspace() const {
-    return zeros_bytes() + from.bytes() + to.bytes() + filters.bytes() +
+    return zeros_bytes() + concurrent_chunks * (from.bytes() + to.bytes()) + filters.bytes() +
            align_up(static_cast<int64_t>(scratch.get_size()));
   }
 };
@@ -209,7 +240,7 @@ struct CompiledWinogradPlan : WinogradPlan {
 
   CompiledWinogradPlan(const WinogradProblem& p, bool may_span_images)
       : WinogradPlan(p, may_span_images) {
-    warm_up_gemm();
+    if (!matmuls.empty()) warm_up_gemm();
     for (const auto& [matmul, pd] : matmuls) primitives.try_emplace(matmul, pd);
   }
 };
@@ -235,8 +266,9 @@ class WinogradCall {
     const auto planes = [&](const Matrices& m) {
       return WinogradPlanes{reinterpret_cast<float*>(take(m.bytes())), m.stride()};
     };
-    from_planes_ = planes(plan_.from);
-    to_planes_ = planes(plan_.to);
+    for (int64_t i = 0; i < plan_.concurrent_chunks; ++i) {
+      chunks_.push_back({.from = planes(plan_.from), .to = planes(plan_.to)});
+    }
     filter_planes_ = planes(plan_.filters);
     bind_matmuls(take(0));
   }
@@ -249,9 +281,7 @@ class WinogradCall {
                                   end * kWinogradLanes, c.filter_planes_);
       });
     }
-    for (first_ = 0; first_ < plan_.chunks.tiles; first_ += plan_.chunks.size) {
-      plan_.computes_filter_gradient() ? accumulate_chunk() : run_chunk();
-    }
+    plan_.division == Division::by_thread ? run_by_thread() : run_together();
     if (plan_.computes_filter_gradient()) {
       parallel_over_source_channels([](WinogradCall& c, int64_t begin, int64_t end) {
         transform_winograd_filter_gradient(c.plan_.problem.filter, c.filter_planes_,
@@ -273,9 +303,10 @@ class WinogradCall {
       memory_.emplace_back(desc, onednn_engine(), data);
       return dnnl_exec_arg_t{id, memory_.back().get()};
     };
-    float* const left = from_planes_.data;
-    float* const right = plan_.computes_filter_gradient() ? to_planes_.data : filter_planes_.data;
-    float* const result = plan_.computes_filter_gradient() ? filter_planes_.data : to_planes_.data;
+    const bool gradient = plan_.computes_filter_gradient();
+    float* const left = chunks_[0].from.data;
+    float* const right = gradient ? chunks_[0].to.data : filter_planes_.data;
+    float* const result = gradient ? filter_planes_.data : chunks_[0].to.data;
     for (const auto& [matmul, primitive] : plan_.primitives) {
       const std::array<Desc, 3> matrices = plan_.matrices(matmul);
       matmuls_[matmul] = {
@@ -285,8 +316,6 @@ class WinogradCall {
            arg(DNNL_ARG_SCRATCHPAD, plan_.scratch, scratch)}};
     }
   }
-
-  int64_t chunk_tiles() const { return std::min(plan_.chunks.size, plan_.chunks.tiles - first_); }
 
   void parallel_over(int64_t n, Body body) {
     struct Context {
@@ -301,50 +330,122 @@ class WinogradCall {
         },
         &context);
   }
-  void parallel_over_tiles(Body body) { parallel_over(chunk_tiles(), body); }
 
   /// Runs `body` in parallel over the source channels, in units of kWinogradLanes channels.
   void parallel_over_source_channels(Body body) {
     parallel_over(plan_.problem.filter.source_channels() / kWinogradLanes, body);
   }
 
-  void multiply(bool accumulates) {
-    const BoundMatmul& matmul = matmuls_.at({chunk_tiles(), accumulates});
-    run_onednn(matmul.primitive, stream_, matmul.args);
+  /// A chunk: its tiles, and the planes of its transformed tiles.
+  struct Chunk {
+    WinogradPlanes from, to;
+    int64_t first = 0, tiles = 0;
+  };
+
+  void move_to(int64_t index, Chunk& chunk) const {
+    chunk.first = index * plan_.chunks.size;
+    chunk.tiles = std::min(plan_.chunks.size, plan_.chunks.tiles - chunk.first);
   }
 
-  void transform(int64_t tile) const {
-    transform_winograd_input(plan_.problem.variant,
-                             plan_.tiles.input_pixels(first_ + tile, from_, zeros_),
-                             plan_.from.columns, from_planes_.at(tile * plan_.from.columns));
+  // The functions transform_... transform tiles [begin, end) of a chunk.
+
+  void transform_inputs(const Chunk& chunk, int64_t begin, int64_t end) const {
+    if (begin == end) return;
+    WinogradInputPixels pixels = input_pixels(chunk, begin);
+    for (int64_t t = begin; t < end; ++t) {
+      const WinogradInputPixels next = t + 1 < end ? input_pixels(chunk, t + 1) : pixels;
+      transform_input(chunk, t, pixels, next);
+      pixels = next;
+    }
+  }
+
+  void transform_inputs_and_gradients(const Chunk& chunk, int64_t begin, int64_t end) const {
+    if (begin == end) return;
+    WinogradInputPixels inputs = input_pixels(chunk, begin);
+    WinogradOutputPixels gradients = output_pixels(chunk, begin, zeros_);
+    for (int64_t t = begin; t < end; ++t) {
+      const bool is_last = t + 1 == end;
+      const WinogradInputPixels next_inputs = is_last ? inputs : input_pixels(chunk, t + 1);
+      const WinogradOutputPixels next_gradients =
+          is_last ? gradients : output_pixels(chunk, t + 1, zeros_);
+      transform_input(chunk, t, inputs, next_inputs);
+      const int64_t channels = plan_.to.columns;
+      transform_winograd_output_gradient(plan_.problem.variant, gradients, next_gradients, channels,
+                                         chunk.to.at(t * channels));
+      inputs = next_inputs;
+      gradients = next_gradients;
+    }
+  }
+
+  void transform_outputs(const Chunk& chunk, int64_t begin, int64_t end) const {
+    const int64_t channels = plan_.to.columns;
+    for (int64_t t = begin; t < end; ++t) {
+      transform_winograd_output(plan_.problem.variant, chunk.to.at(t * channels), channels, bias_,
+                                plan_.problem.relu, output_pixels(chunk, t, nullptr));
+    }
+  }
+
+  void transform_input(const Chunk& chunk, int64_t t, const WinogradInputPixels& pixels,
+                       const WinogradInputPixels& next) const {
+    const int64_t channels = plan_.from.columns;
+    transform_winograd_input(plan_.problem.variant, pixels, next, channels,
+                             chunk.from.at(t * channels));
+  }
+
+  WinogradInputPixels input_pixels(const Chunk& chunk, int64_t t) const {
+    return plan_.tiles.input_pixels(chunk.first + t, from_, zeros_);
+  }
+  WinogradOutputPixels output_pixels(const Chunk& chunk, int64_t t, std::byte* outside) const {
+    return plan_.tiles.output_pixels(chunk.first + t, to_, outside);
+  }
+
+  void run_by_thread() {
+    parallel_over(plan_.concurrent_chunks, [](WinogradCall& c, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) c.run_share(i);
+    });
+  }
+
+  /// Runs share `index` of the chunks, on the calling thread.
+  void run_share(int64_t index) {
+    Chunk& chunk = chunks_[static_cast<size_t>(index)];
+    const int64_t chunks = plan_.chunks.count(), shares = plan_.concurrent_chunks;
+    for (int64_t i = chunks * index / shares; i < chunks * (index + 1) / shares; ++i) {
+      move_to(i, chunk);
+      transform_inputs(chunk, 0, chunk.tiles);
+      multiply_winograd_planes(plan_.problem.variant.planes(), chunk.from, filter_planes_, chunk.to,
+                               chunk.tiles, plan_.from.columns, plan_.to.columns);
+      transform_outputs(chunk, 0, chunk.tiles);
+    }
+  }
+
+  void run_together() {
+    for (int64_t i = 0; i < plan_.chunks.count(); ++i) {
+      move_to(i, chunks_[0]);
+      plan_.computes_filter_gradient() ? accumulate_chunk() : run_chunk();
+    }
   }
 
   void run_chunk() {
-    parallel_over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
-      for (int64_t t = begin; t < end; ++t) c.transform(t);
+    const int64_t tiles = chunks_[0].tiles;
+    parallel_over(tiles, [](WinogradCall& c, int64_t begin, int64_t end) {
+      c.transform_inputs(c.chunks_[0], begin, end);
     });
     multiply(false);
-    parallel_over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
-      const int64_t channels = c.plan_.to.columns;
-      for (int64_t t = begin; t < end; ++t) {
-        transform_winograd_output(c.plan_.problem.variant, c.to_planes_.at(t * channels), channels,
-                                  c.bias_, c.plan_.problem.relu,
-                                  c.plan_.tiles.output_pixels(c.first_ + t, c.to_, nullptr));
-      }
+    parallel_over(tiles, [](WinogradCall& c, int64_t begin, int64_t end) {
+      c.transform_outputs(c.chunks_[0], begin, end);
     });
   }
 
   void accumulate_chunk() {
-    parallel_over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
-      const int64_t channels = c.plan_.to.columns;
-      for (int64_t t = begin; t < end; ++t) {
-        c.transform(t);
-        transform_winograd_output_gradient(
-            c.plan_.problem.variant, c.plan_.tiles.output_pixels(c.first_ + t, c.to_, c.zeros_),
-            channels, c.to_planes_.at(t * channels));
-      }
+    parallel_over(chunks_[0].tiles, [](WinogradCall& c, int64_t begin, int64_t end) {
+      c.transform_inputs_and_gradients(c.chunks_[0], begin, end);
     });
-    multiply(first_ > 0);
+    multiply(chunks_[0].first > 0);
+  }
+
+  void multiply(bool accumulates) {
+    const BoundMatmul& matmul = matmuls_.at({chunks_[0].tiles, accumulates});
+    run_onednn(matmul.primitive, stream_, matmul.args);
   }
 
   const CompiledWinogradPlan& plan_;
@@ -352,26 +453,28 @@ class WinogradCall {
   void* filter_ = nullptr;
   const void* bias_ = nullptr;
   std::byte* zeros_ = nullptr;
-  WinogradPlanes from_planes_, to_planes_, filter_planes_;
+  std::vector<Chunk> chunks_;  ///< one, or with Division::by_thread one for each thread
+  WinogradPlanes filter_planes_;
   dnnl::stream stream_{onednn_engine()};
   std::vector<dnnl::memory> memory_;
   std::map<BatchedMatmul, BoundMatmul> matmuls_;
-  int64_t first_ = 0;  ///< index of the first tile of the current chunk
 };
 
 /// Predicts the time of a Winograd convolution. Matmuls reach kEfficiency of the peak FLOP/s, as
 /// measured with oneDNN 2.6.3. In each plane, a transform costs kTransform operations per image
 /// value, and kFilterTransform operations per filter value. These constants were fitted to
 /// convolutions with 64 to 512 channels on two cores with AVX-512.
-double predicted_seconds(const WinogradProblem& p, const Chunks& chunks, const OnednnRates& rates) {
+double predicted_seconds(const WinogradPlan& plan, const OnednnRates& rates) {
   constexpr double kEfficiency = 0.87, kTransform = 56, kFilterTransform = 280;
+  const WinogradProblem& p = plan.problem;
   const auto from = static_cast<double>(p.filter.source_channels()),
              to = static_cast<double>(p.filter.result_channels());
-  const auto n = static_cast<double>(chunks.tiles);
+  const auto n = static_cast<double>(plan.chunks.tiles);
   const double flops =
       2 * n * from * to / kEfficiency + kTransform * n * (from + to) + kFilterTransform * from * to;
-  // A call runs three parallel regions per chunk, and one for the filter.
-  const auto regions = static_cast<double>(1 + 3 * chunks.count());
+  // A call runs a parallel region for the filter, and one for the tiles or three per chunk.
+  const bool by_thread = plan.division == Division::by_thread;
+  const auto regions = static_cast<double>(1 + (by_thread ? 1 : 3 * plan.chunks.count()));
   return regions * kLibraryCallSeconds + p.variant.planes() * flops / rates.flops_per_second;
 }
 
@@ -382,7 +485,7 @@ void add_candidate(const WinogradKernelEntry& entry, const ir::Op& op, const Epi
   const WinogradPlan plan(*problem, entry.may_span_images);
   KernelCandidate candidate = {
       .kernel = std::string(entry.kernel),
-      .seconds = predicted_seconds(*problem, plan.chunks, rates),
+      .seconds = predicted_seconds(plan, rates),
       .workspace = plan.workspace(),
       .mixes_samples = entry.may_span_images && entry.direction == ConvDirection::forward};
   for (const Value& v : op.operands) candidate.operands.push_back(v.type().layout);

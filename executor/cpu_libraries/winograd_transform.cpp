@@ -3,17 +3,10 @@
 #include "ir/error.h"
 
 #if defined(__x86_64__)
-#if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 warns in its own vector headers
-#endif
-#include <immintrin.h>
+#include "executor/cpu_libraries/avx512.h"
 
 namespace fluid {
 namespace {
-
-#define FLUID_AVX512 \
-  __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,f16c"), always_inline)) inline
-#define FLUID_AVX512_ENTRY __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,f16c")))
 
 using Vec = __m512;
 
@@ -195,23 +188,29 @@ struct Transforms {
   /// Transforms a tile of kSide x kSide pixels, for all channels. kTransform multiplies a row or
   /// column of the tile by the matrix of the transform.
   template <int kSide, void (*kTransform)(const Vec*, Vec*)>
-  FLUID_AVX512 static void square(std::byte* const* pixels, int64_t channels, WinogradPlanes to) {
+  FLUID_AVX512 static void square(std::byte* const* pixels, std::byte* const* next,
+                                  int64_t channels, WinogradPlanes to) {
     for (int64_t i = 0; i < channels; i += kWinogradLanes) {
       Vec x[kSide * kSide], y[kPlanes];
-      for (int p = 0; p < kSide * kSide; ++p) x[p] = load<D>(pixels[p], i);
+      for (int p = 0; p < kSide * kSide; ++p) {
+        x[p] = load<D>(pixels[p], i);
+        __builtin_prefetch(next[p] + i * size_of(D));
+      }
       transform_2d<kSide, kInputTile, kTransform>(x, y);
       to_planes<kPlanes>(y, to, i);
     }
   }
 
-  FLUID_AVX512_ENTRY static void image(const WinogradInputPixels& pixels, int64_t channels,
+  FLUID_AVX512_ENTRY static void image(const WinogradInputPixels& pixels,
+                                       const WinogradInputPixels& next, int64_t channels,
                                        WinogradPlanes to) {
-    square<kInputTile, L::by_b>(pixels.data(), channels, to);
+    square<kInputTile, L::by_b>(pixels.data(), next.data(), channels, to);
   }
 
-  FLUID_AVX512_ENTRY static void gradient(const WinogradOutputPixels& pixels, int64_t channels,
+  FLUID_AVX512_ENTRY static void gradient(const WinogradOutputPixels& pixels,
+                                          const WinogradOutputPixels& next, int64_t channels,
                                           WinogradPlanes to) {
-    square<kWinogradOutputTile, L::by_a_transposed>(pixels.data(), channels, to);
+    square<kWinogradOutputTile, L::by_a_transposed>(pixels.data(), next.data(), channels, to);
   }
 
   FLUID_AVX512_ENTRY static void results(WinogradPlanes from, int64_t channels, const void* bias,
@@ -328,14 +327,16 @@ bool cpu_supports_winograd() { return false; }
 #endif
 
 void transform_winograd_input(const WinogradVariant& variant, const WinogradInputPixels& pixels,
-                              int64_t channels, WinogradPlanes to) {
-  FLUID_DISPATCH_VARIANT(variant, image(pixels, channels, to))
+                              const WinogradInputPixels& next, int64_t channels,
+                              WinogradPlanes to) {
+  FLUID_DISPATCH_VARIANT(variant, image(pixels, next, channels, to))
 }
 
 void transform_winograd_output_gradient(const WinogradVariant& variant,
-                                        const WinogradOutputPixels& pixels, int64_t channels,
+                                        const WinogradOutputPixels& pixels,
+                                        const WinogradOutputPixels& next, int64_t channels,
                                         WinogradPlanes to) {
-  FLUID_DISPATCH_VARIANT(variant, gradient(pixels, channels, to))
+  FLUID_DISPATCH_VARIANT(variant, gradient(pixels, next, channels, to))
 }
 
 void transform_winograd_output(const WinogradVariant& variant, WinogradPlanes from,

@@ -48,12 +48,15 @@ struct WinogradPlanes {
 using WinogradInputPixels = std::array<std::byte*, kWinogradMaxInputTile * kWinogradMaxInputTile>;
 using WinogradOutputPixels = std::array<std::byte*, kWinogradOutputTile * kWinogradOutputTile>;
 
+// `next`: the pixels of the tile that is transformed next, which are prefetched.
+
 /// Computes B' x B for a tile x of the input, for each of `channels` channels.
 void transform_winograd_input(const WinogradVariant& variant, const WinogradInputPixels& pixels,
-                              int64_t channels, WinogradPlanes to);
+                              const WinogradInputPixels& next, int64_t channels, WinogradPlanes to);
 /// Computes A dy A' for a tile dy of the output gradient.
 void transform_winograd_output_gradient(const WinogradVariant& variant,
-                                        const WinogradOutputPixels& pixels, int64_t channels,
+                                        const WinogradOutputPixels& pixels,
+                                        const WinogradOutputPixels& next, int64_t channels,
                                         WinogradPlanes to);
 /// Computes A' m A for a transformed tile m. Then adds `bias` (one value per channel; null: no
 /// bias), and applies a relu if `relu` is set. Stores the results to the pixels whose address is

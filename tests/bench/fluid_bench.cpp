@@ -274,9 +274,10 @@ Work work_named(const std::string& name) {
 }
 
 /// Parses and removes the suffixes of `name`, such as "_bf16_micro4" (mixed precision, 4
-/// micro-batches) or "_tf32".
+/// micro-batches), "_tf32" or "_generated" (without library kernels).
 fl::ExecutorOptions options_of(std::string& name) {
   fl::ExecutorOptions options;
+  options.debug.libraries = !take(name, "_generated");
   for (const int64_t slices : {2, 4}) {
     if (take(name, "_micro" + std::to_string(slices))) options.micro_batches = slices;
   }

@@ -60,7 +60,7 @@ std::vector<Case> cases(DType dtype = f32) {
   std::vector<Case> all = {{{5, 16, 13, 13}, {16, 16, 3, 3}, {.padding = 1}},
                            {{3, 32, 8, 9}, {16, 32, 3, 3}, {.padding = 1}},
                            {{2, 16, 5, 7}, {48, 16, 3, 3}, {}},
-                           {{7, 16, 4, 4}, {32, 16, 3, 3}, {.padding = 1}},
+                           {{7, 16, 4, 4}, {80, 16, 3, 3}, {.padding = 1}},
                            {{3, 16, 5, 6}, {16, 16, 3, 3}, {.padding = {2, 0, 1, 2}}},
                            {{2, 16, 6, 2}, {16, 16, 3, 3}, {.padding = 2}},
                            {{3, 16, 9, 7}, {32, 16, 5, 5}, {.padding = 2}},
@@ -133,21 +133,28 @@ TEST_P(Winograd, GradientsOfFilters) {
   }
 }
 
-// More tiles than are transformed at once; oneDNN's direct kernels say what is right.
+// More tiles than are transformed at once, by all threads together, and by each thread for itself
+// where the filters are small. oneDNN's direct kernels say what is right.
 TEST_F(Winograd, ManyTiles) {
-  const Case c = {{40, 128, 13, 14}, {144, 128, 3, 3}, {.padding = 1}};
-  Forward forward(c, f32);
-  LibraryProgram for_filter;
-  const Value x = for_filter.feed(c.x), dy = for_filter.feed(forward.result().shape());
-  for_filter.then(
-      internal::conv2d_grad_filter(x, dy, {.padding = 1, .filter = Type{f32, c.w, {}}}));
-  for (LibraryProgram* p : {static_cast<LibraryProgram*>(&forward), &for_filter}) {
-    const std::vector<KernelCandidate> direct = onednn_candidates(*p->chain[0], {}, kRates);
-    ASSERT_FALSE(direct.empty());
-    const Tensor expected = testing::run_candidate(*p, onednn_kernel, direct[0]);
-    for (const KernelCandidate& candidate : candidates_of(*p)) {
-      SCOPED_TRACE(candidate.kernel);
-      testing::expect_near(testing::run_candidate(*p, make, candidate), expected, 1e-3);
+  for (const Case& c : {Case{{40, 128, 13, 14}, {144, 128, 3, 3}, {.padding = 1}},
+                        Case{{9, 32, 13, 14}, {80, 32, 3, 3}, {.padding = 1}}}) {
+    SCOPED_TRACE(c.x.str() + " and " + c.w.str());
+    Forward forward(c, f32);
+    LibraryProgram for_input, for_filter;
+    const Shape y = forward.result().shape();
+    for_input.then(internal::conv2d_grad_input(for_input.feed(y), for_input.feed(c.w),
+                                               {.padding = 1, .input = Type{f32, c.x, {}}}));
+    const Value x = for_filter.feed(c.x), dy = for_filter.feed(y);
+    for_filter.then(
+        internal::conv2d_grad_filter(x, dy, {.padding = 1, .filter = Type{f32, c.w, {}}}));
+    for (LibraryProgram* p : {static_cast<LibraryProgram*>(&forward), &for_input, &for_filter}) {
+      const std::vector<KernelCandidate> direct = onednn_candidates(*p->chain[0], {}, kRates);
+      ASSERT_FALSE(direct.empty());
+      const Tensor expected = testing::run_candidate(*p, onednn_kernel, direct[0]);
+      for (const KernelCandidate& candidate : candidates_of(*p)) {
+        SCOPED_TRACE(candidate.kernel);
+        testing::expect_near(testing::run_candidate(*p, make, candidate), expected, 1e-3);
+      }
     }
   }
 }
