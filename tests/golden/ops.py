@@ -45,18 +45,30 @@ def case(op, shapes, attrs, function, levels=1009, label=None, inputs=None, labe
     return entry
 
 
+def without_gradient(op, attrs, y, *inputs, dtype="f64", result=0, **more):
+    """Compares y with result `result` of the op on `inputs`, of dtype `dtype`."""
+    return {"op": op, "shapes": [list(x.shape) for x in inputs], "levels": 1, "attrs": attrs, "dtype": dtype,
+            "inputs": [flat(x.double()) for x in inputs], "y": flat(y.double()), **more,
+            **({"result": result} if result else {})}
+
+
+def type_of(dtype, *shape):
+    """An attribute that is a type."""
+    return {"dtype": dtype, "shape": shape}
+
+
 def convolutions():
     def conv(x, w, stride=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1):
         attrs = {"stride": list(stride), "padding": list(padding), "dilation": list(dilation),
                  "groups": groups}
         return case("conv2d", [x, w], attrs,
                     lambda a, b: F.conv2d(a, b, None, stride, padding, dilation, groups))
-    yield conv([2, 3, 5, 6], [4, 3, 3, 2])
+    yield conv([2, 3, 4, 5], [4, 3, 3, 2])
     yield conv([1, 2, 7, 5], [3, 2, 5, 5], padding=(2, 2))
-    yield conv([2, 2, 7, 8], [3, 2, 3, 3], stride=(2, 2), padding=(1, 1))
+    yield conv([1, 2, 7, 8], [3, 2, 3, 3], stride=(2, 2), padding=(1, 1))
     yield conv([1, 1, 9, 9], [2, 1, 2, 3], stride=(3, 2), padding=(1, 0))
     yield conv([1, 2, 9, 8], [2, 2, 3, 2], stride=(2, 1), padding=(2, 1), dilation=(2, 3))
-    yield conv([2, 4, 5, 5], [6, 2, 3, 3], padding=(1, 1), groups=2)
+    yield conv([1, 4, 5, 4], [4, 2, 3, 3], padding=(1, 1), groups=2)
     yield conv([1, 3, 4, 4], [3, 1, 3, 3], stride=(2, 2), padding=(1, 1), groups=3)
     yield conv([3, 5, 1, 1], [2, 5, 1, 1])
     functions = {1: (F.conv1d, F.conv_transpose1d), 2: (F.conv2d, F.conv_transpose2d),
@@ -74,7 +86,7 @@ def convolutions():
     for x, w, attrs in (([2, 3, 5], [3, 2, 3], {}),
                         ([1, 2, 4], [2, 2, 2], {"stride": [1], "output_padding": [2],
                                                 "dilation": [3], "padding": [1]}),
-                        ([2, 2, 3, 4], [2, 3, 3, 2], {"stride": [2, 3], "padding": [1, 0],
+                        ([2, 2, 2, 3], [2, 2, 3, 2], {"stride": [2, 3], "padding": [1, 0],
                                                       "output_padding": [1, 2]}),
                         ([1, 4, 3, 2], [4, 1, 2, 3], {"groups": 2, "stride": [1, 2],
                                                       "output_padding": [2, 1],
@@ -132,6 +144,14 @@ def pools():
                 yield case("lp_pool", [shape], {"kernel": kernel, "stride": stride, "p": p},
                            lambda a: functions[dims][2](a, p, kernel if dims > 1 else kernel[0],
                                                      stride))
+    # PyTorch's lp_pool has no padding, scales the partial windows of ceil_mode, and takes powers of negative numbers.
+    positive = lambda *shape: (numbers(shape, 1) + 0.75).requires_grad_()
+    for x, padding, padded, ceil, p in ((positive(1, 2, 7), [1, 0], (1, 1), True, 3.0),
+                                        (positive(1, 1, 5, 4), [1, 1, 1, 1], (1, 1, 1, 1), False, 1.0),
+                                        (positive(1, 1, 5, 4), [0], (0, 1, 0, 0), True, 2.5)):
+        attrs = {"kernel": [3], "stride": [2], "padding": padding, "ceil_mode": ceil, "p": p}
+        yield case("lp_pool", [list(x.shape)], attrs,
+                   lambda a: functions[a.dim() - 2][2](F.pad(a, padded), p, 3, 2), inputs=[x])
     yield case("avg_pool2d", [[1, 1, 4, 5]], {"kernel": [2], "divisor_override": 3},
                lambda a: F.avg_pool2d(a, 2, divisor_override=3))
     for levels in (1009, 3):
@@ -146,7 +166,7 @@ def pools():
 
 
 def resizes():
-    for shape, out in (([2, 2, 4, 4], [8, 8]), ([1, 2, 5, 7], [7, 3]), ([1, 1, 3, 2], [11, 13]),
+    for shape, out in (([2, 2, 2, 3], [4, 6]), ([1, 2, 5, 7], [7, 3]), ([1, 1, 3, 2], [7, 9]),
                        ([1, 2, 6, 8], [3, 2]), ([1, 1, 7, 6], [1, 1]), ([1, 1, 1, 1], [3, 2])):
         for mode in ("nearest", "bilinear", "bicubic"):
             yield case("resize2d", [shape], {"output": out, "mode": mode},
@@ -356,8 +376,88 @@ def functions():
     nan, inf = math.nan, math.inf
     values = torch.tensor([-40.0, -1.5, -1.0, -0.6, -0.0, 0.0, 0.3, 1.0, 2.0, 1e5, inf, -inf, nan],
                           dtype=torch.float64)
-    for op in ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "log2", "exp2"):
+    for op in ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "log2", "exp2", "neg", "square",
+               "sqrt", "exp", "expm1", "log", "log1p", "erf"):
         yield case(op, [[13]], {}, getattr(torch, op), inputs=[values.clone().requires_grad_()])
+    # Without -0, where PyTorch's gradient has the other sign than at 0.
+    yield case("rsqrt", [[8]], {}, torch.rsqrt, inputs=[values[5:].clone().requires_grad_()])
+    yield case("gelu", [[10]], {"approximate": "tanh"}, lambda a: F.gelu(a, approximate="tanh"),
+               inputs=[values[:-3].clone().requires_grad_()])
+
+
+def arithmetic():
+    nan, inf = math.nan, math.inf
+    pairs = [[0.0, 0.0, -0.0, 1.0, inf, -inf, inf, nan, 2.0, -3.0], [0.0, -2.0, 1.0, 0.0, inf, 2.0, 0.0, 1.0, nan, 0.5]]
+    powers = [[0.0, 0.0, 0.0, -2.0, -2.0, -2.0, 1.0, nan, nan, inf, 2.0, 2.0],
+              [0.0, 2.0, -1.0, 3.0, 0.5, 0.0, nan, 0.0, 2.0, -1.0, inf, -inf]]
+    for op, values in (("add", pairs), ("sub", pairs), ("mul", pairs), ("div", pairs), ("pow", powers)):
+        inputs = [torch.tensor(v, dtype=torch.float64).requires_grad_() for v in values]
+        yield case(op, [list(x.shape) for x in inputs], {}, getattr(torch, op), inputs=inputs)
+        inputs = [(numbers(s, i + 1) + 1).requires_grad_() for i, s in enumerate(([2, 3], [2, 1]))]
+        yield case(op, [[2, 3], [2, 1]], {}, getattr(torch, op), inputs=inputs)
+    yield case("matmul", [[2, 3], [3, 4]], {}, torch.matmul)
+    yield case("matmul", [[2, 1, 3, 2], [2, 2, 3]], {"transpose_a": True, "transpose_b": True},
+               lambda a, b: a.mT @ b.mT)
+    yield case("matmul", [[2, 2, 3], [3, 2]], {}, torch.matmul)
+
+
+def logic():
+    nan, inf = math.nan, math.inf
+    a, b = torch.tensor([[1.0, 2.0, -0.0, nan, nan, inf, inf, -inf],
+                         [2.0, 2.0, 0.0, 1.0, nan, inf, -inf, nan]], dtype=torch.float64)
+    for op, function in (("equal", torch.eq), ("not_equal", torch.ne), ("less", torch.lt), ("less_equal", torch.le),
+                         ("greater", torch.gt), ("greater_equal", torch.ge)):
+        yield without_gradient(op, {}, function(a, b), a, b)
+    yield without_gradient("is_nan", {}, torch.isnan(b), b)
+    yield without_gradient("is_finite", {}, torch.isfinite(b), b)
+    yield without_gradient("is_inf", {}, torch.isinf(b), b)
+    yield without_gradient("is_inf", {"detect_negative": False}, torch.isposinf(b), b)
+    yield without_gradient("is_inf", {"detect_positive": False}, torch.isneginf(b), b)
+    a, b = torch.tensor([[False, False, True, True], [False, True, False, True]])
+    for op in ("logical_and", "logical_or", "logical_xor"):
+        yield without_gradient(op, {}, getattr(torch, op)(a, b), a, b, dtype="bool")
+    yield without_gradient("logical_not", {}, torch.logical_not(a), a, dtype="bool")
+    yield case("where", [[2, 3], [3]], {}, lambda a, b, c: torch.where(c, a, b), label=[[True], [False]], label_at=0)
+    yield case("where", [[3], [1, 2, 1]], {}, lambda a, b, c: torch.where(c, a, b), label=[True, False, True],
+               label_at=0)
+    for shape, mask in (([2, 3], [[True], [False]]), ([3], [[True, False, True], [False, False, True]])):
+        yield case("masked_fill", [shape], {"value": -2.5}, lambda a, m: torch.masked_fill(a, m, -2.5), label=mask)
+    x = torch.tensor([nan, inf, 1.0], dtype=torch.float64).requires_grad_()
+    yield case("masked_fill", [[3]], {"value": 0.0}, lambda a, m: torch.masked_fill(a, m, 0), inputs=[x],
+               label=[True, False, False])
+
+
+def sources():
+    for dtype, torchs, start, end, step in (("f64", torch.float64, 0.5, 1.75, 0.25), ("i64", torch.int64, 3, -5, -2)):
+        y = torch.arange(start, end, step, dtype=torchs)
+        yield without_gradient("arange", {"type": type_of(dtype, len(y)), "start": float(start), "step": float(step)}, y)
+    yield without_gradient("fill", {"type": type_of("f64", 2, 2), "value": 0.25},
+                           torch.full((2, 2), 0.25, dtype=torch.float64))
+    label = [[0, 2], [3, 1]]
+    yield without_gradient("one_hot", {"to": type_of("f64", 2, 2, 4)}, F.one_hot(torch.tensor(label), 4), label=label)
+    yield without_gradient("dirac", {"type": type_of("f64", 4, 3, 3, 2), "groups": 2},
+                           torch.nn.init.dirac_(torch.empty(4, 3, 3, 2), 2))
+
+    def slopes(heads):
+        """get_slopes of the code of Press, Smith and Lewis."""
+        power = 2 ** math.floor(math.log2(heads))
+        ratio = 2.0 ** (-8 / power)
+        own = [ratio ** (head + 1) for head in range(power)]
+        return own + slopes(2 * power)[::2][:heads - power] if heads > power else own
+    for heads, queries, keys in ((4, 3, 3), (6, 2, 4)):
+        distance = torch.arange(keys)[None] - torch.arange(queries)[:, None] - (keys - queries)
+        y = -torch.tensor(slopes(heads), dtype=torch.float64)[:, None, None] * distance.abs()
+        yield without_gradient("alibi", {"type": type_of("f64", heads, queries, keys)}, y)
+
+
+def casts():
+    values = [-2.75, -1.5, -0.25, 0.0, 0.3, 1.0, 2.5, 300.7]
+    x = torch.tensor(values, dtype=torch.float64)
+    for to, torchs in (("i64", torch.int64), ("i32", torch.int32), ("bool", torch.bool), ("f32", torch.float32),
+                       ("f16", torch.float16), ("bf16", torch.bfloat16)):
+        yield without_gradient("cast", {"to": type_of(to)}, x.to(torchs), x)
+    truth = torch.tensor([True, False])
+    yield without_gradient("cast", {"to": type_of("f64")}, truth.double(), truth, dtype="bool")
 
 
 def products():
@@ -442,6 +542,15 @@ def shapes():
         yield case("pad", [[1, 2, 4]], attrs, lambda a: F.pad(a, (2, 3), torchs))
         attrs = {"low": [0, 0, 1, 2], "high": [0, 0, 2, 0], "mode": mode}
         yield case("pad", [[1, 1, 3, 4]], attrs, lambda a: F.pad(a, (2, 0, 1, 2), torchs))
+    yield case("pad", [[2, 3]], {"low": [1, 0], "high": [0, 2], "value": -1.5},
+               lambda a: F.pad(a, (0, 2, 1, 0), value=-1.5))
+    yield case("reshape", [[2, 3]], {"to": type_of("f64", 3, 2)}, lambda a: a.reshape(3, 2))
+    yield case("flatten", [[2, 2, 3]], {"axis": 1}, lambda a: torch.flatten(a, 1))
+    yield case("transpose", [[2, 3, 2]], {"perm": [2, 0, 1]}, lambda a: torch.permute(a, (2, 0, 1)))
+    yield case("transpose", [[2, 3]], {}, torch.t)
+    yield case("broadcast_to", [[3, 1]], {"to": type_of("f64", 2, 3, 2)}, lambda a: torch.broadcast_to(a, (2, 3, 2)))
+
+
 def reductions():
     nan, inf = math.nan, math.inf
     rows = [[nan, 1.0, -2.0], [3.0, inf, -1.0], [-inf, -inf, -inf], [-inf, inf, 2.0],
@@ -452,7 +561,7 @@ def reductions():
         return case(op, [[8, 3]], attrs, function, inputs=[x])
     norm = torch.linalg.vector_norm
     functions = (("logsumexp", torch.logsumexp), ("norm_l2", lambda a, d: norm(a, 2, d)),
-                 ("norm_l1", lambda a, d: norm(a, 1, d)))
+                 ("norm_l1", lambda a, d: norm(a, 1, d)), ("sum", torch.sum), ("mean", torch.mean))
     for op, function in functions:
         yield special(op, {"axes": [1]}, lambda a: function(a, 1))
         yield case(op, [[2, 3, 2]], {"axes": [0, 2]}, lambda a: function(a, (0, 2)))
@@ -462,17 +571,17 @@ def reductions():
             yield special(op, attrs, lambda a: function(a, 1, correction=correction))
         yield case(op, [[2, 3, 2]], {"axes": [0, 2]}, lambda a: function(a, (0, 2)))
 
-    def without_gradient(op, attrs, y, dtype, values):
-        return {"op": op, "shapes": [list(values.shape)], "levels": 1, "attrs": attrs,
-                "dtype": dtype, "inputs": [flat(values.double())], "y": flat(y.double())}
     x = torch.tensor(rows, dtype=torch.float64)
     for op, function in (("argmin", torch.argmin), ("argmax", torch.argmax)):
         for axis in (0, 1):
-            yield without_gradient(op, {"axis": axis}, function(x, axis), "f64", x)
+            yield without_gradient(op, {"axis": axis}, function(x, axis), x)
+    for result in (0, 1):
+        y = torch.max(x, 1)[result]
+        yield without_gradient("max_index", {"axes": [1]}, y, x, result=result)
     truth = torch.tensor([[True, True], [True, False], [False, False]])
     for op, function in (("any", torch.any), ("all", torch.all)):
         for axis in (0, 1):
-            yield without_gradient(op, {"axes": [axis]}, function(truth, axis), "bool", truth)
+            yield without_gradient(op, {"axes": [axis]}, function(truth, axis), truth, dtype="bool")
 
 
 def indices():
@@ -492,7 +601,17 @@ def indices():
         y = torch.argsort(ties, dim=-1, descending=descending, stable=True)
         yield {"op": "argsort", "shapes": [[3, 7]], "levels": 3, "attrs": {"descending": descending},
                "y": flat(y.double())}
+        for op, attrs, y in (("sort", {"descending": descending},
+                              torch.sort(ties, dim=-1, descending=descending, stable=True)[1]),
+                             ("topk", {"k": 3, "axis": 0, "largest": descending},
+                              torch.topk(numbers([3, 7], 1), 3, 0, descending)[1])):
+            yield {"op": op, "shapes": [[3, 7]], "levels": 3 if op == "sort" else 1009, "attrs": attrs, "result": 1,
+                   "y": flat(y.double())}
+    for axis in (0, 1):
+        yield case("cumsum", [[3, 4]], {"axis": axis, "reverse": True}, lambda a: a.flip(axis).cumsum(axis).flip(axis))
     index = [[0, 4, 2], [1, 1, 3]]
+    yield case("scatter", [[2, 5], [2, 3]], {"axis": 1}, lambda a, u, i: a.scatter(1, i, u), label=[[0, 4, 2], [1, 0, 3]],
+               label_at=1)
     for reduce, torchs in (("add", "sum"), ("mul", "prod"), ("max", "amax"), ("min", "amin")):
         yield case("scatter", [[2, 5], [2, 3]], {"axis": 1, "reduce": reduce},
                    lambda a, u, i: a.scatter_reduce(1, i, u, torchs), label=index, label_at=1)
@@ -504,6 +623,11 @@ def indices():
     yield case("index_add", [[4, 3], [5, 3]], {"alpha": -2.0},
                lambda a, u, i: torch.index_add(a, 0, i, u, alpha=-2), label=[0, 3, 3, 1, 0],
                label_at=1)
+    yield case("index_add", [[2, 3], [2, 4]], {"axis": 1}, lambda a, u, i: torch.index_add(a, 1, i, u),
+               label=[2, 0, 0, 1], label_at=1)
+    values = [numbers([4, 2], 1), numbers([2, 2], 2)]
+    yield without_gradient("index_copy", {}, values[0].index_copy(0, torch.tensor([3, 0]), values[1]), *values,
+                           label=[3, 0], label_at=1)
     yield case("segment_sum", [[5, 2]], {"segments": 4},
                lambda a, i: torch.zeros(4, 2, dtype=a.dtype).index_add(0, i, a), label=[0, 3, 3, 1, 0])
 
@@ -525,19 +649,29 @@ def embeddings():
 
 def rotations():
     """PyTorch has no rotary embedding: complex numbers turn, as in the code of Llama and GPT-J."""
-    def turned(x, theta, interleaved):
-        length, width = x.shape[-2:]
-        frequency = theta ** (-2 * torch.arange(width // 2, dtype=x.dtype) / width)
-        angle = torch.arange(length, dtype=x.dtype)[:, None] * frequency
-        pairs = x.unflatten(-1, (-1, 2) if interleaved else (2, -1))
+    def times(x, factor, interleaved):
+        """The first elements of x, as complex numbers, times `factor`; then the others."""
+        width = 2 * factor.shape[-1]
+        pairs = x[..., :width].unflatten(-1, (-1, 2) if interleaved else (2, -1))
         dim = -1 if interleaved else -2
-        z = torch.complex(*pairs.unbind(dim)) * torch.polar(torch.ones_like(angle), angle)
-        return torch.stack((z.real, z.imag), dim).flatten(-2)
+        z = torch.complex(*pairs.unbind(dim)) * factor
+        return torch.cat((torch.stack((z.real, z.imag), dim).flatten(-2), x[..., width:]), -1)
+
+    def turned(x, theta, interleaved, width=None, position=None):
+        width = width or x.shape[-1]
+        position = torch.arange(x.shape[-2]) if position is None else position
+        angle = position[..., None] * theta ** (-2 * torch.arange(width // 2, dtype=x.dtype) / width)
+        return times(x, torch.polar(torch.ones_like(angle), angle), interleaved)
     for interleaved in (False, True):
         for theta in (10000.0, 50.0):
             attrs = {"theta": theta, "interleaved": interleaved}
             yield case("rotary_embedding", [[2, 5, 6]], attrs,
                        lambda a: turned(a, theta, interleaved))
+        attrs = {"interleaved": interleaved, "dims": 4}
+        yield case("rotary_embedding", [[2, 2, 2, 6]], attrs, lambda a, p: turned(a, 1e4, interleaved, 4, p),
+                   label=[[[0, 7]], [[5, 1]]])
+        yield case("apply_rotary_embedding", [[2, 3, 6], [3, 2], [3, 2]], {"interleaved": interleaved},
+                   lambda a, c, s: times(a, torch.complex(c, s), interleaved))
 
 
 def attention():
@@ -552,6 +686,12 @@ def attention():
                       lambda a, b, c, m=None: F.scaled_dot_product_attention(
                           a, b, c, m, is_causal=causal, enable_gqa=True))
         yield {**result, "grads": result["grads"][:3] + [None] * (mask is not None)}
+    visible = torch.tensor([[True, False, True, True], [False] * 4, [True] * 4])  # query 1 sees no key
+    for causal in (False, True):
+        seen = visible & torch.ones(3, 4, dtype=torch.bool).tril() if causal else visible
+        yield case("scaled_dot_product_attention", [[1, 2, 3, 2], [1, 1, 4, 2], [1, 1, 4, 2]],
+                   {"causal": causal, "scale": 0.3}, lambda a, b, c, m: F.scaled_dot_product_attention(
+                       a, b, c, seen, scale=0.3, enable_gqa=True), label=visible.tolist())
 
 
 def selections():
@@ -565,6 +705,8 @@ def selections():
                label=[[[0], [2], [2]], [[1], [2], [1]]])  # of a part of x
     yield case("gather_nd", [[3, 4, 2]], {}, lambda a, i: a[i[..., 0], i[..., 1]],
                label=[[0, 3], [2, 1], [0, 3]])
+    yield case("gather_nd", [[2, 4, 2]], {"batch_dims": 1}, lambda a, i: a[torch.arange(2)[:, None], i[..., 0]],
+               label=[[[3], [3], [0]], [[1], [2], [1]]])
     yield case("scatter_nd", [[3, 4], [2, 4]], {"reduce": "add"},
                lambda a, u, i: a.index_put((i[:, 0],), u, accumulate=True), label=[[2], [2]],
                label_at=1)
@@ -624,9 +766,8 @@ def optimizers():
 
 def main():
     parts = (convolutions, pools, resizes, norms, losses, class_losses, soft_labels, pair_losses,
-             nonfinite, functions, products, reductions, activations, steps, shapes, indices, embeddings,
-             rotations, attention, selections,
-             contractions)
+             nonfinite, functions, arithmetic, logic, sources, casts, products, reductions, activations, steps, shapes,
+             indices, embeddings, rotations, attention, selections, contractions)
     lines = [json.dumps(c) for part in parts for c in part()]
     trajectories = [json.dumps(c) for c in optimizers()]
     text = '{"torch": "%s",\n"cases": [\n%s],\n"optimizers": [\n%s]}\n' % (

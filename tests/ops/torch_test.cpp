@@ -39,6 +39,11 @@ Attr attr_of(const Json& value) {
   if (value.is_number_integer()) return value.get<int64_t>();
   if (value.is_number()) return value.get<double>();
   if (value.is_string()) return value.get<std::string>();
+  if (value.is_object()) {
+    const auto extents = value.at("shape").get<std::vector<int64_t>>();
+    const DType dtype = *parse_dtype(value.at("dtype").get<std::string>());
+    return Type{dtype, Shape(extents.begin(), extents.end()), {}};
+  }
   return value.get<std::vector<int64_t>>();
 }
 
@@ -86,20 +91,22 @@ struct Feeds {
   }
 };
 
-/// Integers in nested lists.
+/// Integers or bools in nested lists.
 Tensor labels_of(const Json& labels) {
   std::vector<int64_t> shape;
-  for (const Json* at = &labels; at->is_array(); at = &at->at(0)) {
-    shape.push_back(static_cast<int64_t>(at->size()));
+  const Json* first = &labels;
+  for (; first->is_array(); first = &first->at(0)) {
+    shape.push_back(static_cast<int64_t>(first->size()));
   }
   Tensor t(i64, shape);
   auto element = t.as<int64_t>().begin();
   const std::function<void(const Json&)> add = [&](const Json& part) {
+    if (part.is_boolean()) *element++ = part.get<bool>();
     if (part.is_number()) *element++ = part.get<int64_t>();
     if (part.is_array()) std::ranges::for_each(part, add);
   };
   add(labels);
-  return t;
+  return first->is_boolean() ? t.cast(boolean) : t;
 }
 
 /// The gradients of sum(y * numbers(shape, 99)) at the operands of y's op.
@@ -129,7 +136,8 @@ void run_case(const Json& c) {
   if (c.contains("label")) {
     in.insert(in.begin() + label_at, feeds.add(labels_of(c.at("label"))));
   }
-  const Value y = record(graph, c.at("op").get<std::string>(), in, attrs_of(c.at("attrs")), {})[0];
+  const Value y = record(graph, c.at("op").get<std::string>(), in, attrs_of(c.at("attrs")), {})
+                      .at(c.value("result", size_t{0}));
   graph.outputs.push_back({"y", y});
   const Json expected = c.value("grads", Json::array());
   Values gradients;
