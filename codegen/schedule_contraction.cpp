@@ -35,8 +35,9 @@ constexpr int64_t kRemainderTile = 4;
 // Maximum number of vector accumulators of a tile with several vectors along the vector variable.
 constexpr int64_t kMaxParallelAccumulators = 16;
 constexpr int64_t kChunk = 256;  // tile size along the vector variable
-// Tile size for emit_row_by_row(), where it leaves enough blocks: longer stretches of a row are
-// read faster.
+// Tile size along the vector variable of kernels that use emit_row_by_row(), if that leaves
+// kMinStreamedBlocks blocks. Longer parts of a row are read faster. Eight threads that read a
+// matrix need the bandwidth of most memories.
 constexpr int64_t kStreamedChunk = 512;
 constexpr int64_t kMinStreamedBlocks = 8;
 // Maximum bytes of the operands that a strip of the reduction reads, so that they fit in the L1
@@ -45,7 +46,8 @@ constexpr double kStripBytes = 20e3;
 // Maximum number of vector accumulators in memory: 40 KiB of stack.
 constexpr int64_t kMaxMemoryVectors = 640;
 constexpr double kMinBlocks = 16;  // minimum number of blocks, so that all threads have work
-// Minimum bytes of a matrix that Contraction::emit_row_by_row() reads: it exceeds the L2 cache.
+// Minimum bytes of a matrix that Contraction::emit_row_by_row() reads, counted in the dtype of the
+// accumulators. Smaller matrices are in the L2 cache.
 constexpr int64_t kMinStreamedBytes = int64_t{2} << 20;
 // Number of rows of the matrix that emit_row_by_row() reads together.
 constexpr int64_t kStreamedRows = 4;
@@ -412,8 +414,8 @@ void Contraction::emit_wide_tiles(const std::vector<FlatRoot>& roots, const Vars
   emit_tile(roots, tile_vars, {vector_, chunk_.begin + tiles * width, chunk_.end}, out);
 }
 
-/// Whether the results of one row of the output are products of a row vector and a large matrix
-/// whose rows are contiguous along the vector variable, and exceed a page.
+/// Whether a row of the output is the product of a row vector and a large matrix. The rows of the
+/// matrix are contiguous along the vector variable.
 bool Contraction::streams_matrix() const {
   const FlatRoot& sum = roots_.front();
   if (lanes_reduced_ || sum.reduce.size() != 1) return false;
@@ -434,7 +436,8 @@ bool Contraction::streams_matrix() const {
 /// Emits code for the range `chunk_` of the vector variable that reads kStreamedRows rows of the
 /// matrix together, over the whole range. The accumulators are in memory. The tiles of
 /// emit_wide_tiles() would read each row in short stretches on a page of its own, at 0.6 of the
-/// memory bandwidth that this code reaches.
+/// memory bandwidth that this code reaches. Used where the number of samples depends on the batch
+/// size and one sample is left.
 void Contraction::emit_row_by_row(const std::vector<FlatRoot>& roots, kir::Block& out) {
   const FlatRoot& sum = roots.front();
   const int64_t row = sum.reduce.front(), rows = b_.extent(row).size;

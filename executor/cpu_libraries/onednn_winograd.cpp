@@ -114,19 +114,22 @@ struct Matrices {
   }
 };
 
-/// How the threads divide the work of a convolution.
-enum class Division {
-  /// Each thread transforms tiles, multiplies them and transforms the products. The tiles of a
-  /// chunk fit in its L2 cache. All filters are read for each chunk, so they must be small.
-  by_thread,
-  /// All threads work on a chunk together. It is multiplied right after its transform, while it is
-  /// still in the L3 cache.
-  together,
+/// How threads process the chunks of a convolution.
+enum class ChunkMode {
+  /// Each thread processes chunks of its own, which fit in its L2 cache. The filters are read for
+  /// each chunk, so they must be small.
+  per_thread,
+  /// All threads process one chunk after the other. A chunk is multiplied right after its
+  /// transform,
+  /// while it is still in the L3 cache.
+  cooperative,
 };
 
-constexpr int64_t kChunkBytes = 8 << 20;          // target bytes of a chunk's tiles: together
-constexpr int64_t kThreadChunkBytes = 320 << 10;  // the same: by_thread
-/// Maximum bytes of the transformed filters for Division::by_thread.
+constexpr int64_t kCooperativeChunkBytes = 8 << 20;  // target bytes of the tiles of a chunk
+constexpr int64_t kMinCooperativeTiles = 32;         // minimum tiles of a chunk
+constexpr int64_t kThreadChunkBytes = 320 << 10;     // target bytes of the tiles of a chunk
+constexpr int64_t kMinThreadTiles = 6;               // minimum tiles of a chunk
+/// Maximum bytes of the transformed filters for ChunkMode::per_thread.
 constexpr int64_t kMaxThreadFilterBytes = 1 << 20;
 
 /// The chunks into which the tiles are divided. A chunk has `size` tiles; the last chunk may be
@@ -134,14 +137,16 @@ constexpr int64_t kMaxThreadFilterBytes = 1 << 20;
 struct Chunks {
   int64_t tiles, size;
 
-  Chunks(int64_t tiles, int64_t values_per_tile, Division division) : tiles(tiles) {
-    const bool by_thread = division == Division::by_thread;
+  Chunks(int64_t tiles, int64_t values_per_tile, ChunkMode mode) : tiles(tiles) {
+    const bool per_thread = mode == ChunkMode::per_thread;
     const int64_t tile_bytes = values_per_tile * int64_t{sizeof(float)};
-    const int64_t max_tiles = std::max<int64_t>(
-        (by_thread ? kThreadChunkBytes : kChunkBytes) / tile_bytes, by_thread ? 6 : 32);
-    const int64_t n = std::max((tiles + max_tiles - 1) / max_tiles,
-                               by_thread ? std::min<int64_t>(tiles, thread_count(0)) : 1);
-    size = (tiles + n - 1) / n;
+    const int64_t max_tiles =
+        per_thread ? std::max(kThreadChunkBytes / tile_bytes, kMinThreadTiles)
+                   : std::max(kCooperativeChunkBytes / tile_bytes, kMinCooperativeTiles);
+    // Gives each thread the same number of chunks.
+    const int64_t threads = per_thread ? std::min<int64_t>(tiles, thread_count(0)) : 1;
+    const int64_t rounds = (tiles + threads * max_tiles - 1) / (threads * max_tiles);
+    size = (tiles + rounds * threads - 1) / (rounds * threads);
   }
   int64_t count() const { return (tiles + size - 1) / size; }
 };
@@ -158,7 +163,7 @@ struct BatchedMatmul {
 struct WinogradPlan {
   WinogradProblem problem;
   WinogradTiles tiles;
-  Division division;
+  ChunkMode mode;
   Chunks chunks;
   int64_t concurrent_chunks;  ///< number of chunks that threads work on at the same time
   Matrices from, to, filters;
@@ -168,28 +173,27 @@ struct WinogradPlan {
   WinogradPlan(const WinogradProblem& p, bool may_span_images)
       : problem(p),
         tiles(p.tiles(may_span_images)),
-        division(division_of(p)),
+        mode(mode_of(p)),
         chunks(tiles.count(),
                p.variant.planes() * (p.filter.source_channels() + p.filter.result_channels()),
-               division),
-        concurrent_chunks(division == Division::by_thread
-                              ? std::min<int64_t>(thread_count(0), chunks.count())
-                              : 1),
+               mode),
+        concurrent_chunks(
+            mode == ChunkMode::per_thread ? std::min<int64_t>(thread_count(0), chunks.count()) : 1),
         from{p.variant.planes(), chunks.size, p.filter.source_channels()},
         to{p.variant.planes(), chunks.size, p.filter.result_channels()},
         filters{p.variant.planes(), p.filter.source_channels(), p.filter.result_channels()} {
-    if (division == Division::by_thread) return;
+    if (mode == ChunkMode::per_thread) return;
     for (int64_t begin = 0; begin < chunks.tiles; begin += chunks.size) {
       add({std::min(chunks.size, chunks.tiles - begin), computes_filter_gradient() && begin > 0});
     }
   }
 
-  static Division division_of(const WinogradProblem& p) {
+  static ChunkMode mode_of(const WinogradProblem& p) {
     const int64_t filter_bytes = p.variant.planes() * p.filter.source_channels() *
                                  p.filter.result_channels() * int64_t{sizeof(float)};
     const bool is_small = filter_bytes <= kMaxThreadFilterBytes;
-    return is_small && p.direction != ConvDirection::filter_gradient ? Division::by_thread
-                                                                     : Division::together;
+    return is_small && p.direction != ConvDirection::filter_gradient ? ChunkMode::per_thread
+                                                                     : ChunkMode::cooperative;
   }
 
   bool computes_filter_gradient() const {
@@ -281,7 +285,7 @@ class WinogradCall {
                                   end * kWinogradLanes, c.filter_planes_);
       });
     }
-    plan_.division == Division::by_thread ? run_by_thread() : run_together();
+    plan_.mode == ChunkMode::per_thread ? run_per_thread() : run_cooperatively();
     if (plan_.computes_filter_gradient()) {
       parallel_over_source_channels([](WinogradCall& c, int64_t begin, int64_t end) {
         transform_winograd_filter_gradient(c.plan_.problem.filter, c.filter_planes_,
@@ -399,17 +403,17 @@ class WinogradCall {
     return plan_.tiles.output_pixels(chunk.first + t, to_, outside);
   }
 
-  void run_by_thread() {
+  void run_per_thread() {
     parallel_over(plan_.concurrent_chunks, [](WinogradCall& c, int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) c.run_share(i);
+      for (int64_t i = begin; i < end; ++i) c.run_chunks(i);
     });
   }
 
-  /// Runs share `index` of the chunks, on the calling thread.
-  void run_share(int64_t index) {
+  /// Processes range `index` of the concurrent_chunks ranges of chunks, on the calling thread.
+  void run_chunks(int64_t index) {
     Chunk& chunk = chunks_[static_cast<size_t>(index)];
-    const int64_t chunks = plan_.chunks.count(), shares = plan_.concurrent_chunks;
-    for (int64_t i = chunks * index / shares; i < chunks * (index + 1) / shares; ++i) {
+    const int64_t chunks = plan_.chunks.count(), ranges = plan_.concurrent_chunks;
+    for (int64_t i = chunks * index / ranges; i < chunks * (index + 1) / ranges; ++i) {
       move_to(i, chunk);
       transform_inputs(chunk, 0, chunk.tiles);
       multiply_winograd_planes(plan_.problem.variant.planes(), chunk.from, filter_planes_, chunk.to,
@@ -418,7 +422,7 @@ class WinogradCall {
     }
   }
 
-  void run_together() {
+  void run_cooperatively() {
     for (int64_t i = 0; i < plan_.chunks.count(); ++i) {
       move_to(i, chunks_[0]);
       plan_.computes_filter_gradient() ? accumulate_chunk() : run_chunk();
@@ -453,7 +457,7 @@ class WinogradCall {
   void* filter_ = nullptr;
   const void* bias_ = nullptr;
   std::byte* zeros_ = nullptr;
-  std::vector<Chunk> chunks_;  ///< one, or with Division::by_thread one for each thread
+  std::vector<Chunk> chunks_;  ///< one, or one for each thread (ChunkMode::per_thread)
   WinogradPlanes filter_planes_;
   dnnl::stream stream_{onednn_engine()};
   std::vector<dnnl::memory> memory_;
@@ -473,8 +477,8 @@ double predicted_seconds(const WinogradPlan& plan, const OnednnRates& rates) {
   const double flops =
       2 * n * from * to / kEfficiency + kTransform * n * (from + to) + kFilterTransform * from * to;
   // A call runs a parallel region for the filter, and one for the tiles or three per chunk.
-  const bool by_thread = plan.division == Division::by_thread;
-  const auto regions = static_cast<double>(1 + (by_thread ? 1 : 3 * plan.chunks.count()));
+  const bool per_thread = plan.mode == ChunkMode::per_thread;
+  const auto regions = static_cast<double>(1 + (per_thread ? 1 : 3 * plan.chunks.count()));
   return regions * kLibraryCallSeconds + p.variant.planes() * flops / rates.flops_per_second;
 }
 

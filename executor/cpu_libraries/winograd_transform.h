@@ -48,7 +48,8 @@ struct WinogradPlanes {
 using WinogradInputPixels = std::array<std::byte*, kWinogradMaxInputTile * kWinogradMaxInputTile>;
 using WinogradOutputPixels = std::array<std::byte*, kWinogradOutputTile * kWinogradOutputTile>;
 
-// `next`: the pixels of the tile that is transformed next, which are prefetched.
+// `next`: the pixels of the tile that is transformed next, which are prefetched; `pixels` for the
+// last tile.
 
 /// Computes B' x B for a tile x of the input, for each of `channels` channels.
 void transform_winograd_input(const WinogradVariant& variant, const WinogradInputPixels& pixels,

@@ -16,10 +16,12 @@ inline constexpr int64_t kMaxImagePixels = int64_t{1} << 28;
 /// format, a damaged or truncated image, or an image of more than kMaxImagePixels pixels.
 Image decode_image(std::string_view bytes, const std::string& name);
 
-/// Returns whether `path` ends with the extension of an image, in upper or lower case: .jpg, .jpeg
-/// or .png, or that of a format which decode_image() rejects, such as .webp. Readers must not
-/// ignore such a file, so that the user learns why a sample is missing.
+/// Returns whether `path` ends with an extension of a format that decode_image() reads: .jpg,
+/// .jpeg or .png, in upper or lower case.
 bool is_image_path(std::string_view path);
+/// Returns whether `path` ends with the extension of a common image format that decode_image()
+/// rejects, such as .webp.
+bool is_unsupported_image_path(std::string_view path);
 
 // Like decode_image(), for one format.
 Image decode_jpeg(std::string_view bytes, const std::string& name);

@@ -33,9 +33,15 @@ bool is_missing(std::string_view field) {
   return kNames.contains(ir::lowercase(field));
 }
 
+/// Returns `field` without a plus sign at its start.
+std::string_view without_plus(std::string_view field) {
+  const bool has_plus = field.size() > 1 && field[0] == '+' && field[1] != '-';
+  return field.substr(has_plus ? 1 : 0);
+}
+
 /// Parses a number, which may have a plus sign. Returns nullopt if `field` is not a finite number.
 std::optional<double> finite_number(std::string_view field) {
-  if (field.size() > 1 && field[0] == '+' && field[1] != '-') field.remove_prefix(1);
+  field = without_plus(field);
   double value = 0;
   const bool is_finite = read_number(field, value) == std::errc() && std::isfinite(value);
   return is_finite ? std::optional(value) : std::nullopt;
@@ -226,7 +232,7 @@ class TableReader {
     const bool fills =
         missing_.kind == MissingRule::kMean || missing_.kind == MissingRule::kConstant;
     if (fills && is_missing(csv_.fields()[column])) return std::numeric_limits<float>::quiet_NaN();
-    reject(column);
+    reject(column, "drop|mean|NUMBER");
   }
 
   double number(size_t column) const {
@@ -235,7 +241,9 @@ class TableReader {
     return *value;
   }
 
-  [[noreturn]] void reject(size_t column) const {
+  /// Throws for a field that is not a number. `rules`: the values of option missing that would fill
+  /// in a missing number, or leave out its row.
+  [[noreturn]] void reject(size_t column, const std::string& rules = "drop") const {
     const std::string_view field = csv_.fields()[column];
     const std::string where = "column '" + excerpt(names_[column]) + "'";
     if (!is_missing(field)) fail(where + ": '" + excerpt(field) + "' is not a finite number");
@@ -247,7 +255,7 @@ class TableReader {
            "training left such rows out; fill it in, or add missing=drop to leave this row "
            "out, or missing=NUMBER");
     }
-    fail(lack + "fill it in, or leave the row or the column out, or add missing=drop|mean|NUMBER");
+    fail(lack + "fill it in, or leave the row or the column out, or add missing=" + rules);
   }
 
   /// Rounds `value`, a value of `column`, to f32.
@@ -264,9 +272,14 @@ class TableReader {
   }
 
   int64_t integer(size_t column) const {
-    const std::optional<int64_t> value = parse_number<int64_t>(csv_.fields()[column]);
+    const std::string_view field = csv_.fields()[column];
+    const std::optional<int64_t> value = parse_number<int64_t>(without_plus(field));
     if (value) return *value;
-    number(column);  // throws for a missing value and for text
+    if (is_missing(field)) reject(column);
+    const std::optional<double> number = finite_number(field);  // such as 5.0
+    if (number && *number == std::floor(*number) && std::abs(*number) <= 0x1p53) {
+      return static_cast<int64_t>(*number);
+    }
     fail_type(column, "is not an integer of 64 bits");
   }
 

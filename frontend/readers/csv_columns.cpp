@@ -125,7 +125,8 @@ class CsvColumnChoice {
       if (!is_in(columns_.x, column) && !is_in(dropped, column)) continue;
       const bool is_category = is_in(columns_.categories, column);
       args_.fail("column '" + names_[column] + "' is " +
-                 (is_category ? "a category" : "an integer") + ": columns and drop are about x");
+                 (is_category ? "a category" : "an integer column") +
+                 ": columns and drop select x");
     }
     if (columns_.x.empty() && separate_columns().empty()) args_.fail("no column is left for x");
   }

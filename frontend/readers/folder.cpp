@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 constexpr const char* kFolderKind = "folder";
 
 /// Returns the sorted names of the entries of `directory` that are directories, or image files.
+/// Images of unsupported formats are among them, so that the user learns why they are not read.
 std::vector<std::string> sorted_entries(const std::string& directory, bool directories) {
   std::error_code error;
   const fs::directory_iterator entries(directory, error);
@@ -27,7 +28,9 @@ std::vector<std::string> sorted_entries(const std::string& directory, bool direc
   for (const auto& entry : entries) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with('.')) continue;
-    if (directories ? entry.is_directory() : is_image_path(name)) names.push_back(name);
+    const bool is_listed =
+        directories ? entry.is_directory() : is_image_path(name) || is_unsupported_image_path(name);
+    if (is_listed) names.push_back(name);
   }
   std::ranges::sort(names);
   return names;

@@ -274,7 +274,7 @@ Work work_named(const std::string& name) {
 }
 
 /// Parses and removes the suffixes of `name`, such as "_bf16_micro4" (mixed precision, 4
-/// micro-batches), "_tf32" or "_generated" (without library kernels).
+/// micro-batches), "_tf32" or, as the last one, "_generated" (without library kernels).
 fl::ExecutorOptions options_of(std::string& name) {
   fl::ExecutorOptions options;
   options.debug.libraries = !take(name, "_generated");

@@ -19,8 +19,8 @@
 namespace fluid::testing::contraction_test {
 namespace {
 
-Value source(ir::Graph& g, const std::string& name, Shape shape) {
-  return record_source(g, "data", name, {f32, std::move(shape), {}}, {}, {});
+Value source(ir::Graph& g, const std::string& name, Shape shape, DType dtype = f32) {
+  return record_source(g, "data", name, {dtype, std::move(shape), {}}, {}, {});
 }
 
 /// Where the stores of a kernel's first block go for one sample, in the first turn of its loops and
@@ -145,7 +145,7 @@ TEST(Contraction, PixelsShareGatheredFilters) {
   EXPECT_GE(accumulators_in(schedule(body, "k").body), 8);
 }
 
-/// One sample's product with a matrix reads that along its rows: several vectors in turn.
+/// One sample's product with a matrix reads the matrix along its rows: several vectors in turn.
 TEST(Contraction, AFewRowsReadLongStretches) {
   ir::Program program("p");
   ir::Graph& g = program.main();
@@ -161,17 +161,24 @@ TEST(Contraction, AFewRowsReadLongStretches) {
   EXPECT_EQ(std::vector(offsets.begin(), offsets.begin() + 8), wanted);
 }
 
-/// relu(x w + b), where x has `rows` columns and w has `columns` columns.
-void record_layer(ir::Program& program, int64_t rows, int64_t columns) {
+struct LayerCase {
+  int64_t rows, columns, batch;
+  int64_t vectors;  ///< accumulators of a block
+  DType dtype = f32;
+};
+
+/// relu(x w - 500 b), where w is a matrix of the case's rows and columns.
+void record_layer(ir::Program& program, const LayerCase& c) {
   ir::Graph& g = program.main();
-  const Value x = source(g, "x", {kBatch, rows}), w = source(g, "w", {rows, columns});
-  g.outputs.push_back({"y", relu(matmul(x, w) - source(g, "b", {columns}) * 500.0)});
+  const Value x = source(g, "x", {kBatch, c.rows}, c.dtype);
+  const Value w = source(g, "w", {c.rows, c.columns}, c.dtype);
+  g.outputs.push_back({"y", relu(matmul(x, w) - source(g, "b", {c.columns}, c.dtype) * 500.0)});
 }
 
 /// The kernel of record_layer().
-kir::Kernel layer_kernel(int64_t rows, int64_t columns) {
+kir::Kernel layer_kernel(const LayerCase& c) {
   ir::Program program("p");
-  record_layer(program, rows, columns);
+  record_layer(program, c);
   fuse_pass().run(program, {}, PlainTarget());
   outline_pass().run(program, {}, PlainTarget());
   const ir::Op& fused = *program.main().outputs.front().value.op();
@@ -179,38 +186,39 @@ kir::Kernel layer_kernel(int64_t rows, int64_t columns) {
 }
 
 /// Element i, j of what record_layer() computes.
-double layer_result(const NamedTensors& sources, int64_t i, int64_t j) {
+double layer_result(const LayerCase& c, const NamedTensors& sources, int64_t i, int64_t j) {
   const Tensor &x = sources.at("x"), &w = sources.at("w");
-  const int64_t rows = w.shape()[0], columns = w.shape()[1];
   double sum = -500.0 * sources.at("b").at(j);
-  for (int64_t k = 0; k < rows; ++k) sum += x.at(i * rows + k) * w.at(k * columns + j);
+  for (int64_t k = 0; k < c.rows; ++k) sum += x.at(i * c.rows + k) * w.at(k * c.columns + j);
   return std::max(sum, 0.0);
 }
 
-struct LayerCase {
-  int64_t rows, columns, batch, chunk;
-};
+Tensor run_layer(const LayerCase& c, const NamedTensors& sources, const FusedOptions& options) {
+  ir::Program program("p");
+  record_layer(program, c);
+  return run_fused(program, sources, options).outputs.at("y");
+}
 
 /// The kernel has tiles of samples for large batches. Samples that are left over, such as the last
 /// of 13, are multiplied one by one, with accumulators in memory.
 TEST(Contraction, ALargeMatrixIsReadRowByRow) {
-  for (const LayerCase& c : {LayerCase{1024, 1024, 1, 256}, LayerCase{1027, 1003, 13, 256},
-                             LayerCase{130, 4112, 3, 512}}) {
-    SCOPED_TRACE(std::to_string(c.rows) + " x " + std::to_string(c.columns));
-    EXPECT_EQ(accumulators_in(layer_kernel(c.rows, c.columns).body), c.chunk / 16);
+  for (const LayerCase& c :
+       {LayerCase{1024, 1024, 1, 16}, LayerCase{1027, 1003, 13, 16}, LayerCase{130, 4112, 3, 32},
+        LayerCase{70, 4112, 1, 64, f64}, LayerCase{1024, 1024, 1, 16, bf16}}) {
+    SCOPED_TRACE(std::to_string(c.rows) + " x " + std::to_string(c.columns) + ", " +
+                 std::string(name_of(c.dtype)));
+    EXPECT_EQ(accumulators_in(layer_kernel(c).body), c.vectors);
     ir::Program program("p");
-    record_layer(program, c.rows, c.columns);
+    record_layer(program, c);
     const NamedTensors sources = random_sources(program, c.batch, 1);
-    const Tensor whole = run_fused(program, sources, {.batch = c.batch}).outputs.at("y");
+    const Tensor whole = run_layer(c, sources, {.batch = c.batch});
     for (int64_t i = 0; i < c.batch; ++i) {
       for (int64_t j = 0; j < c.columns; j += 7) {
-        ASSERT_NEAR(whole.at(i * c.columns + j), layer_result(sources, i, j), 1e-2);
+        const double expected = layer_result(c, sources, i, j);
+        ASSERT_NEAR(whole.at(i * c.columns + j), expected, c.dtype == bf16 ? 8 : 1e-2);
       }
     }
-    ir::Program again("p");
-    record_layer(again, c.rows, c.columns);
-    const Tensor parts =
-        run_fused(again, sources, {.batch = c.batch, .block_by_block = true}).outputs.at("y");
+    const Tensor parts = run_layer(c, sources, {.batch = c.batch, .block_by_block = true});
     EXPECT_EQ(0, std::memcmp(whole.data(), parts.data(), static_cast<size_t>(whole.bytes())));
   }
 }

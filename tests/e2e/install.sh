@@ -4,7 +4,10 @@
 set -euo pipefail
 build=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
-if [ ! -f "$build/libfluid.so" ]; then echo "skipped: libfluid.so is not built"; exit 77; fi
+if [ ! -f "$build/libfluid.so" ] || [ ! -f "$build/manual/man1/fluidrun.1" ]; then
+  echo "skipped: libfluid.so and the man pages are not built"
+  exit 77
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

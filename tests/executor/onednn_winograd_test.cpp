@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <map>
 
 #include "executor/cpu_libraries/winograd_tiles.h"
+#include "executor/host/parallel.h"
 #include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "tests/support/golden.h"
@@ -133,8 +136,9 @@ TEST_P(Winograd, GradientsOfFilters) {
   }
 }
 
-// More tiles than are transformed at once, by all threads together, and by each thread for itself
-// where the filters are small. oneDNN's direct kernels say what is right.
+// More tiles than a chunk has. Threads share a chunk in the first case, and have chunks of their
+// own in the second, whose filters are small. The expected results are those of oneDNN's direct
+// kernels.
 TEST_F(Winograd, ManyTiles) {
   for (const Case& c : {Case{{40, 128, 13, 14}, {144, 128, 3, 3}, {.padding = 1}},
                         Case{{9, 32, 13, 14}, {80, 32, 3, 3}, {.padding = 1}}}) {
@@ -157,6 +161,22 @@ TEST_F(Winograd, ManyTiles) {
       }
     }
   }
+}
+
+// 81 tiles, which no number of threads divides evenly into chunks.
+TEST_F(Winograd, ThreadsDoNotChangeBits) {
+  Forward p({{9, 32, 12, 12}, {80, 32, 3, 3}, {.padding = 1}}, f32);
+  std::map<std::string, Tensor> expected;
+  for (const int threads : {1, 2, 3, 7}) {
+    const ScopedLibraryThreads limit(threads);
+    for (const KernelCandidate& candidate : candidates_of(p)) {
+      const Tensor y = testing::run_candidate(p, make, candidate);
+      const Tensor& first = expected.try_emplace(candidate.kernel, y).first->second;
+      EXPECT_EQ(std::memcmp(y.data(), first.data(), static_cast<size_t>(y.bytes())), 0)
+          << candidate.kernel << ", " << threads << " threads";
+    }
+  }
+  EXPECT_EQ(expected.size(), 2u);
 }
 
 TEST_F(Winograd, OnlyWhatItCanDo) {

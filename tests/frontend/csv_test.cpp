@@ -169,7 +169,7 @@ TEST_F(Csv, CategoriesBecomeIds) {
   EXPECT_EQ(read("c\nx\n", "?categories=c").find("x"), nullptr) << "no numbers are left";
   expect_error("a,c\n1,\n", "?categories=c", "t.csv:2: column 'c' has no value");
   expect_error(text, "?label=kind&categories=color,kind&drop=color",
-               "column 'color' is a category: columns and drop are about x");
+               "column 'color' is a category: columns and drop select x");
   expect_error(text, "?label=kind,color&categories=kind",
                "column 'kind' is a category, and not the only label");
 }
@@ -196,11 +196,15 @@ TEST_F(Csv, IntegersAreColumnsOfTheirOwn) {
   expect_error("a,b\n1,2.5\n", "?integers=b", "t.csv:2: column 'b': 2.5 is not an integer");
   expect_error("a,b\n1,9223372036854775808\n", "?integers=b", "t.csv:2: column 'b'");
   expect_error("a,b\n1,\n", "?integers=b", "t.csv:2: column 'b' has no value");
-  expect_error("a,b\n1,c\n", "?integers=b", "t.csv:2: column 'b': 'c' is not a finite number");
+  expect_error("a,b\n1,c\n", "?integers=b", "t.csv:2: column 'b': c is not an integer");
+  expect_error("a,b\n1,\n", "?integers=b&missing=mean",
+               "fill it in, or leave the row or the column out, or add missing=drop");
+  EXPECT_EQ(values(*read("a,b\n1,+5\n2,-7.0\n", "?integers=b").find("b")),
+            (std::vector<double>{5, -7}));
   expect_error(text, "?integers=user&categories=user",
                "options categories and integers name column 'user'");
   expect_error(text, "?integers=user&label=user", "column 'user' is the label: integers names it");
-  expect_error(text, "?integers=user&drop=user", "column 'user' is an integer");
+  expect_error(text, "?integers=user&drop=user", "column 'user' is an integer column");
   expect_error("x,b\n1,2\n", "?integers=x", "column 'x' can hold neither");
 }
 

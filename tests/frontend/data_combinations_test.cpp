@@ -1,5 +1,6 @@
 // Random combinations of kinds of data, options, stages and reader options. The number of ranks and
-// of workers, where the data is held, and a resume with another batch size change no batch.
+// of workers, and whether the data is in memory, change no batch. A resume with another batch size
+// changes neither the samples nor their order.
 
 #include <gtest/gtest.h>
 
@@ -103,7 +104,7 @@ class DataFiles {
   TempDir dir_;
 };
 
-/// Data that was drawn, and the options of its readers that every reader has.
+/// The data of one combination, and how its readers treat bad records.
 struct Drawn {
   std::string spec;
   std::string on_disk = {};  ///< a SPEC of the same data, which is read from disk; empty: none
@@ -146,7 +147,7 @@ std::string stages(Draw& draw, int channels, Drawn& drawn) {
 Drawn drawn_data(Draw& draw, const DataFiles& files, uint64_t kind) {
   Drawn drawn;
   std::vector<std::string> options;
-  bool splits_rows = true, is_chosen_memory = true;
+  bool splits_rows = true, has_memory_option = true;
   std::string start, after;
   switch (kind) {
     case 0:
@@ -180,20 +181,20 @@ Drawn drawn_data(Draw& draw, const DataFiles& files, uint64_t kind) {
       start = "text:" + files.file("t.txt");
       options = {"length=8", "stride=5"};
       if (draw.one_in(2)) options.push_back("characters");
-      is_chosen_memory = options.back() != "characters";
+      has_memory_option = options.back() != "characters";
       splits_rows = false;
       break;
     case 6:
       start = "digits";
       options = {"n=" + std::to_string(kSamples), "seed=3"};
       after = stages(draw, 1, drawn);
-      splits_rows = is_chosen_memory = false;
+      splits_rows = has_memory_option = false;
       break;
     case 7: {
       const bool some_damaged = draw.one_in(2);
       start = "folder:" + files.file(some_damaged ? "some_damaged" : "images");
       after = stages(draw, 3, drawn);
-      is_chosen_memory = false;
+      has_memory_option = false;
       if (!some_damaged) break;
       drawn.bad_records = drawn.is_mixed || draw.one_in(2) ? BadRecords::skip : BadRecords::drop;
       break;
@@ -201,7 +202,7 @@ Drawn drawn_data(Draw& draw, const DataFiles& files, uint64_t kind) {
     case 8:
       start = "tar:" + files.file("t.tar");
       after = stages(draw, 3, drawn);
-      is_chosen_memory = false;
+      has_memory_option = false;
       break;
     default:
       start = "pipe:cat " + files.file("image.npy") + " " + files.file("y.npy");
@@ -217,7 +218,7 @@ Drawn drawn_data(Draw& draw, const DataFiles& files, uint64_t kind) {
         drawn.is_mixed = false;
       }
       splits_rows = !drawn.is_stream;
-      is_chosen_memory = !drawn.is_stream;
+      has_memory_option = !drawn.is_stream;
       break;
   }
   if (splits_rows && draw.one_in(2)) options.push_back("val=0.4");
@@ -225,7 +226,7 @@ Drawn drawn_data(Draw& draw, const DataFiles& files, uint64_t kind) {
   if (!drawn.is_stream && draw.one_in(4)) drawn.split = "test";
   drawn.spec = start + options_of(options) + after;
   options.push_back("memory=0");
-  if (is_chosen_memory) drawn.on_disk = start + options_of(options) + after;
+  if (has_memory_option) drawn.on_disk = start + options_of(options) + after;
   return drawn;
 }
 
@@ -324,7 +325,7 @@ void check(uint64_t seed) {
 
 class DataCombinations : public ::testing::TestWithParam<uint64_t> {};
 
-TEST_P(DataCombinations, AreTheSameInEveryWay) {
+TEST_P(DataCombinations, BatchesDoNotDependOnRanksWorkersOrStorage) {
   const uint64_t seeds = testing::is_full_run() ? 400 : 20;
   for (uint64_t seed = 0; seed < seeds; ++seed) check(GetParam() + kKinds * seed);
 }
