@@ -101,7 +101,9 @@ class Caster {
     report_.ops.push_back({&op, chosen->dtype, chosen->reason});
     if (any_dtype_ops_.contains(&op)) return;
     for (size_t i = 0; i < op.operands.size(); ++i) {
-      op.operands[i] = cast_to(op.operands[i], stays_f32(op, i) ? DType::f32 : chosen->dtype);
+      const Value from = op.operands[i];
+      op.operands[i] = cast_to(from, stays_f32(op, i) ? DType::f32 : chosen->dtype);
+      if (!stays_f32(op, i)) retype_attributes(op, recorded_.at(from), op.operands[i].dtype());
     }
     const std::vector<Type> types = infer_types(op);
     for (size_t i = 0; i < types.size(); ++i) op.results.at(i).type = types[i];
@@ -114,6 +116,19 @@ class Caster {
   AmpReport report() && { return std::move(report_); }
 
  private:
+  /// Changes the dtype of Type attributes: the type of the input of a gradient op, which
+  /// expand_gradients has recorded, has the dtype of the op's operands.
+  static void retype_attributes(ir::Op& op, DType from, DType to) {
+    if (!is_float(from) || from == to) return;
+    for (const auto& [name, attr] : Attrs(op.attrs)) {
+      const Type* type = std::get_if<Type>(&attr);
+      if (type == nullptr || type->dtype != from) continue;
+      Type wanted = *type;
+      wanted.dtype = to;
+      op.attrs.set(name, wanted);
+    }
+  }
+
   bool stays_f32(const ir::Op& op, size_t operand) const {
     const std::vector<int>& f32 = def_of(op).amp.f32_operands;
     return std::ranges::find(f32, static_cast<int>(operand)) != f32.end();
