@@ -83,7 +83,7 @@ void expect_equal(const NamedTensors& actual, const NamedTensors& expected) {
   }
 }
 
-constexpr size_t kMostOps = 5, kMostOpsOfAll = 24;
+constexpr size_t kMostOps = 4, kMostOpsOfAll = 24;
 
 struct Precision {
   DType dtype;

@@ -24,7 +24,7 @@ class RandomRecorder {
       pool_.push_back(random_.feed(
           {kBatch, one_of<int64_t>({1, 2, 3, 16}), one_of<int64_t>({1, 4, 7}), extent()}));
     } else {
-      pool_.push_back(random_.feed({kBatch, a, b}));
+      pool_.push_back(random_.feed(below(6) == 0 ? Shape{a, kBatch, b} : Shape{kBatch, a, b}));
     }
     pool_.push_back(parameter({b}));
     pool_.push_back(parameter({a, b}));

@@ -366,6 +366,12 @@ constexpr Make kLosses[] = {
     },
 };
 
+/// Matrices whose products have at most one batch dimension.
+void require_matrices(const Choice& c) {
+  c.require_rank(2);
+  for (const int64_t axis : {c.rank() - 2, c.rank() - 1}) c.extent(axis);
+}
+
 constexpr Make kProducts[] = {
     [](const Choice& c) {
       return einsum({c.x, c.random.parameter({c.last(), 3})}, {.equation = "...i,ij->...j"});
@@ -375,7 +381,7 @@ constexpr Make kProducts[] = {
       return einsum({c.x, c.twin()}, {.equation = "...ij,...ij->...i"});
     },
     [](const Choice& c) {
-      c.require_rank(2);
+      require_matrices(c);
       return einsum({c.x, tanh(c.twin())},
                     {.equation = c.coin() ? "...ij,...kj->...ik" : "...ij,...ik->...jk"});
     },
@@ -394,11 +400,11 @@ constexpr Make kProducts[] = {
                           .act = c.one_of<Act>({Act::none, Act::gelu, Act::relu, Act::tanh})});
     },
     [](const Choice& c) {
-      c.require_rank(2);
+      require_matrices(c);
       return matmul(c.x, tanh(c.twin()), {.transpose_b = true});
     },
     [](const Choice& c) {
-      c.require_rank(2);
+      require_matrices(c);
       return matmul(tanh(c.twin()), c.x, {.transpose_a = true});
     },
     [](const Choice& c) {
