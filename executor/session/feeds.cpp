@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "executor/host/parallel.h"
 #include "ir/error.h"
@@ -133,6 +135,22 @@ void convert(void* context, int64_t begin, int64_t end) {
   }
 }
 
+/// Returns the elements [begin, end) of `column` along dimension `dim`.
+Tensor slice_along(const Tensor& column, size_t dim, int64_t begin, int64_t end) {
+  std::vector<int64_t> shape = column.shape();
+  const int64_t extent = std::exchange(shape[dim], end - begin);
+  Tensor slice(column.dtype(), shape);
+  int64_t inner = size_of(column.dtype());  // in bytes
+  for (size_t d = dim + 1; d < shape.size(); ++d) inner *= shape[d];
+  const auto* from = static_cast<const std::byte*>(column.data());
+  auto* to = static_cast<std::byte*>(slice.data());
+  const int64_t bytes = (end - begin) * inner;
+  for (int64_t at = 0; at < slice.bytes(); at += bytes) {
+    std::memcpy(to + at, from + (at / bytes * extent + begin) * inner, static_cast<size_t>(bytes));
+  }
+  return slice;
+}
+
 }  // namespace
 
 std::optional<int64_t> first_overflow(const Tensor& value, DType dtype) {
@@ -198,7 +216,14 @@ void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
 
 void copy_feed(const Tensor& column, const Feed& feed, int64_t first, int64_t samples,
                std::byte* to, int threads) {
-  const Dim elements = feed.type.shape.numel();
+  const Shape& shape = feed.type.shape;
+  const auto dim = static_cast<size_t>(std::ranges::find_if(shape, &Dim::batch) - shape.begin());
+  if (dim > 0 && dim < shape.size() && column.shape()[dim] != shape[dim].at(samples)) {
+    // The samples are not contiguous.
+    const int64_t begin = shape[dim].at(first), end = begin + shape[dim].at(samples);
+    return copy_feed(slice_along(column, dim, begin, end), feed, 0, samples, to, threads);
+  }
+  const Dim elements = shape.numel();
   const int64_t n = elements.at(samples), skipped = elements.batch ? elements.at(first) : 0;
   const auto* from =
       static_cast<const std::byte*>(column.data()) + skipped * size_of(column.dtype());
@@ -210,7 +235,7 @@ void copy_feed(const Tensor& column, const Feed& feed, int64_t first, int64_t sa
                 feed.channels,
                 std::max<int64_t>(n, 1)};
   for (size_t d = 0; d < 2 && feed.channels.size() > 1; ++d) {
-    copy.inner /= feed.type.shape[d].at(samples);
+    copy.inner /= shape[d].at(samples);
   }
   const int team = n < kSerialElements ? 1 : threads;
   if (copy.from_type != copy.to_type || feed.scale != 1 || !feed.channels.empty()) {

@@ -16,6 +16,17 @@ bool is_batched(const Shape& shape) {
   return std::ranges::any_of(shape, [](const Dim& d) { return d.batch; });
 }
 
+/// Returns how many separate ranges of memory hold the samples [i, j) of a tensor: the number of
+/// elements of the dimensions before the batch dimension, but at least 1.
+int64_t ranges_of_samples(const Shape& shape) {
+  int64_t ranges = 1;
+  for (const Dim& d : shape) {
+    if (d.batch) break;
+    ranges *= d.size;
+  }
+  return std::max<int64_t>(ranges, 1);
+}
+
 const ir::Output* find_output(const ir::Program& program, const std::string& name) {
   const auto& outputs = program.main().outputs;
   const auto found = std::ranges::find(outputs, name, &ir::Output::name);
@@ -76,12 +87,19 @@ void PreparedStep::plan_gathering() {
   for (const ir::Output& o : runs_.front().compiled->program->main().outputs) {
     const Type type = o.value.type();
     if (!is_batched(type.shape)) continue;
-    GatheredOutput g{.name = o.name, .offset = offset, .from = {}, .to = {}, .bytes = {}};
+    const int64_t ranges = ranges_of_samples(type.shape);
+    GatheredOutput g{.name = o.name,
+                     .offset = offset,
+                     .ranges = ranges,
+                     .stride = type.bytes_at(options_.batch) / ranges,
+                     .from = {},
+                     .to = {},
+                     .bytes = {}};
     for (const Run& run : runs_) {
       const ir::Output* part = find_output(*run.compiled->program, o.name);
       check(part != nullptr, [&] { return "output '" + o.name + "' is missing in a micro-batch"; });
       g.from.push_back(run.compiled->plan.values.at(part->value).offset);
-      g.to.push_back(g.offset + type.bytes_at(run.micro_batch.first));
+      g.to.push_back(g.offset + type.bytes_at(run.micro_batch.first) / ranges);
       g.bytes.push_back(type.bytes_at(run.micro_batch.samples));
     }
     offset += align_up(type.bytes_at(options_.batch));
@@ -137,7 +155,11 @@ void PreparedStep::gather_outputs(size_t run, size_t slot, const PlaceMemory& me
   std::byte* begin = memory.addresses().host_slots.outputs[slot];
   for (const GatheredOutput& g : gathered_) {
     memory.fetch(static_cast<int>(slot), g.from[run], g.bytes[run]);
-    std::memcpy(begin + g.to[run], begin + g.from[run], static_cast<size_t>(g.bytes[run]));
+    const int64_t bytes = g.bytes[run] / g.ranges;
+    for (int64_t i = 0; i < g.ranges; ++i) {
+      std::memcpy(begin + g.to[run] + i * g.stride, begin + g.from[run] + i * bytes,
+                  static_cast<size_t>(bytes));
+    }
   }
 }
 

@@ -103,8 +103,10 @@ class PreparedStep {
   struct GatheredOutput {
     std::string name;
     int64_t offset = 0;  ///< in bytes, from the start of the output slot
+    int64_t ranges = 1;  ///< separate memory ranges of a run's samples; 1 if the batch is first
+    int64_t stride = 0;  ///< distance in bytes of the ranges in the gathered output
     /// Byte offsets in the output slot, indexed by run. `from`: start of the run's output. `to`:
-    /// destination in the gathered output.
+    /// destination of its first range in the gathered output.
     std::vector<int64_t> from, to;
     std::vector<int64_t> bytes;
   };

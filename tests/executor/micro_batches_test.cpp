@@ -101,6 +101,29 @@ TEST(MicroBatches, TrainAsTheWholeBatchDoes) {
   }
 }
 
+/// Feeds and outputs whose batch dimension is the second one.
+TEST(MicroBatches, TakeAndGiveSamplesAlongAnyDimension) {
+  Program net("transposed");
+  const Value x = net.data("x", {3, kBatch, 2}, f32, {.scale = 0.5});
+  const Value w = net.parameter("w", {2}, Init::constant(1));
+  const Value scores = x * w;
+  net.output("scores", scores);
+  net.output("loss", mean(square(scores)));
+  minimize(mean(square(scores)), SGD{.lr = 0.1});
+  Tensor fed(f32, {3, kSamples, 2});
+  for (int64_t i = 0; i < fed.numel(); ++i) {
+    fed.as<float>()[static_cast<size_t>(i)] = static_cast<float>(i);
+  }
+  const Batch batch{.size = kSamples, .columns = {{"x", fed}}};
+  Executor exe(net, cpu(), {.batch = kSamples, .micro_batches = 3});
+  Executor whole(net, cpu(), {.batch = kSamples});
+  const OutputViews got = exe.run(batch), expected = whole.run(batch);
+  EXPECT_FLOAT_EQ(got["loss"].item(), expected["loss"].item());
+  ASSERT_EQ(got["scores"].shape(), (std::vector<int64_t>{3, kSamples, 2}));
+  for (int64_t i = 0; i < fed.numel(); ++i) EXPECT_EQ(got["scores"].at(i), fed.at(i) / 2) << i;
+  EXPECT_LE(distance(whole, exe, "w"), 1e-6);
+}
+
 TEST(MicroBatches, TakeLessMemory) {
   const Program net = sliceable_program();
   const auto transient = [&](int64_t slices) {

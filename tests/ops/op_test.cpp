@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "tests/support/op_harness.h"
 
 namespace fluid::testing::op_test {
@@ -28,6 +31,22 @@ TEST_P(Ops, GpuIntegerKernelsAgree) {
 }
 TEST_P(Ops, PrintsAndParses) { expect_none(check_text(test())); }
 TEST_P(Ops, NamesMistakes) { expect_none(check_bad_uses(test())); }
+
+/// The kernels of ops that write their own have samples that three threads share.
+TEST(LoopsOps, HaveSamplesOfSeveralBlocks) {
+  std::map<std::string, int64_t> most;
+  for (const OpTest& test : op_tests()) {
+    if (!std::holds_alternative<Loops>(*op_named(test.op).lower)) continue;
+    for (const Sample& sample : test.samples) {
+      const Built b = build(test, sample, f32);
+      for (const kir::Kernel& kernel : kernels_of(b.program->main())) {
+        most[test.op] = std::max(most[test.op], kir::evaluate(kernel.blocks, b.batch));
+      }
+    }
+  }
+  EXPECT_GT(most.size(), 10U);
+  for (const auto& [op, blocks] : most) EXPECT_GE(blocks, 3) << op;
+}
 
 std::vector<size_t> all_tests() {
   std::vector<size_t> indices(op_tests().size());

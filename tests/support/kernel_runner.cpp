@@ -1,6 +1,7 @@
 #include "tests/support/kernel_runner.h"
 
 #include <cstring>
+#include <thread>
 
 #include "codegen/compiler.h"
 #include "codegen/gpu.h"
@@ -13,10 +14,11 @@
 namespace fluid::testing {
 namespace {
 
-/// Runs the kernels of an op, whose buffers are those of `kernel`.
+/// Runs the kernels of an op, whose buffers are those of `kernel`. Each byte of results and scratch
+/// is `fill` before.
 void run_op(const kir::Kernel& kernel, const ir::Op& op, int64_t batch,
-            std::map<Value, Tensor>& values,
-            const std::function<void(std::span<void* const>)>& run) {
+            std::map<Value, Tensor>& values, const std::function<void(std::span<void* const>)>& run,
+            int fill = 0) {
   std::vector<Tensor> memory;
   size_t in = 0, out = 0;
   for (const kir::Buffer& b : kernel.buffers) {
@@ -24,14 +26,16 @@ void run_op(const kir::Kernel& kernel, const ir::Op& op, int64_t batch,
     switch (b.role) {
       case kir::Buffer::Role::in:
         memory.push_back(values.at(op.operands.at(in++)));
-        break;
+        continue;
       case kir::Buffer::Role::out:
         values[result] = Tensor(b.dtype, extents_of(op.results.at(out++).type.shape, batch));
         memory.push_back(values.at(result));
         break;
       default:
         memory.push_back(memory_of(kernel, b, batch));
+        if (b.role != kir::Buffer::Role::scratch) continue;
     }
+    std::memset(memory.back().data(), fill, static_cast<size_t>(memory.back().bytes()));
   }
   std::vector<void*> pointers;
   for (Tensor& t : memory) pointers.push_back(t.data());
@@ -39,13 +43,60 @@ void run_op(const kir::Kernel& kernel, const ir::Op& op, int64_t batch,
   run(pointers);
 }
 
-void run_on_cpu(const kir::Kernel& kernel, const CompiledKernel& code, int64_t batch,
-                std::span<void* const> buffers) {
+/// Runs the blocks of a kernel as `ranges` ranges: on as many threads, or one after the other, the
+/// last first.
+void run_blocks(const kir::Kernel& kernel, const CompiledKernel& code, int64_t batch,
+                std::span<void* const> buffers, int64_t ranges, bool parallel) {
   const int64_t blocks = kir::evaluate(kernel.blocks, batch);
-  // Two ranges, the later first: a kernel may not depend on either.
-  code.body(buffers.data(), batch, blocks / 2, blocks);
-  code.body(buffers.data(), batch, 0, blocks / 2);
+  std::vector<std::jthread> threads;
+  for (int64_t i = ranges; i-- > 0;) {
+    const auto run = [&code, buffers, batch, begin = blocks * i / ranges,
+                      end = blocks * (i + 1) / ranges] {
+      code.body(buffers.data(), batch, begin, end);
+    };
+    if (parallel) {
+      threads.emplace_back(run);
+    } else {
+      run();
+    }
+  }
+  threads.clear();
   if (code.finish != nullptr) code.finish(buffers.data(), batch, 0, 1);
+}
+
+bool has_equal_bytes(const Tensor& a, const Tensor& b) {
+  return a.bytes() == b.bytes() &&
+         std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())) == 0;
+}
+
+/// Throws InternalError if the bits of a result depend on how the blocks are partitioned, or on
+/// what memory held before.
+void run_on_cpu(const kir::Kernel& kernel, const CompiledKernel& code, const ir::Op& op,
+                int64_t batch, std::map<Value, Tensor>& values) {
+  struct Partition {
+    int64_t ranges;
+    bool parallel;
+  };
+  const auto run = [&](const Partition& p, int fill, std::map<Value, Tensor>& to) {
+    run_op(
+        kernel, op, batch, to,
+        [&](std::span<void* const> buffers) {
+          run_blocks(kernel, code, batch, buffers, p.ranges, p.parallel);
+        },
+        fill);
+  };
+  run({.ranges = 1, .parallel = false}, 0, values);
+  for (const Partition& p : {Partition{2, true}, {3, true}, {16, false}}) {
+    std::map<Value, Tensor> others = values;
+    run(p, 0xFF, others);
+    for (size_t r = 0; r < op.results.size(); ++r) {
+      const Value result(const_cast<ir::Op*>(&op), static_cast<int>(r));
+      check(has_equal_bytes(values.at(result), others.at(result)), [&] {
+        return op.name + ": result " + std::to_string(r) + " has other bits in " +
+               std::to_string(p.ranges) + " ranges of blocks";
+      });
+    }
+  }
 }
 
 void for_each_group(const ir::Graph& graph, const std::function<void(const ir::Graph&)>& visit) {
@@ -126,9 +177,7 @@ NamedTensors run_kernels(ir::Graph& graph, const NamedTensors& sources, int64_t 
   Compiler compiler{CompilerOptions{}};
   const std::vector<CompiledKernel> code = compiler.compile(addresses(kernels));
   return evaluate(graph, sources, batch, [&](size_t n, const ir::Op& op, auto& values) {
-    run_op(kernels[n], op, batch, values, [&](std::span<void* const> buffers) {
-      run_on_cpu(kernels[n], code[n], batch, buffers);
-    });
+    run_on_cpu(kernels[n], code[n], op, batch, values);
   });
 }
 

@@ -1,10 +1,12 @@
 #include "tests/support/random_training.h"
 
-#include "frontend/layers.h"
+#include <algorithm>
+
 #include "frontend/optimizers.h"
 #include "ops/functions.h"
 #include "ops/operators.h"
 #include "tests/support/random_vocabulary.h"
+#include "tests/support/random_windows.h"
 
 namespace fluid::testing {
 namespace {
@@ -13,7 +15,7 @@ constexpr int64_t kMaxElements = 20000;  // maximum elements of a value, per sam
 
 class RandomRecorder {
  public:
-  explicit RandomRecorder(uint64_t seed) : random_(seed) {}
+  RandomRecorder(uint64_t seed, size_t most_ops) : random_(seed), most_ops_(most_ops) {}
 
   RandomTraining run() {
     random_.batch().size = one_of<int64_t>({1, 3, 8, 19, 33});
@@ -22,18 +24,19 @@ class RandomRecorder {
       pool_.push_back(random_.feed(
           {kBatch, one_of<int64_t>({1, 2, 3, 16}), one_of<int64_t>({1, 4, 7}), extent()}));
     } else {
-      pool_.push_back(random_.feed({kBatch, a, b}));
+      pool_.push_back(random_.feed(below(6) == 0 ? Shape{a, kBatch, b} : Shape{kBatch, a, b}));
     }
     pool_.push_back(parameter({b}));
     pool_.push_back(parameter({a, b}));
-    for (int ops = static_cast<int>(8 + below(17)); ops > 0; --ops) grow();
+    for (size_t ops = 2 + below(most_ops_ - 1); ops > 0; --ops) grow();
     Value loss = mean(tanh(pool_[1]));  // depends on a parameter
-    for (size_t i = pool_.size() - 5; i < pool_.size(); ++i) {
+    for (size_t i = std::max<size_t>(pool_.size(), 5) - 5; i < pool_.size(); ++i) {
       loss = loss + mean(tanh(pool_[i]));
       if (below(3) == 0) random_.net().output("value" + std::to_string(i), pool_[i]);
     }
     random_.net().output("loss", loss);
-    minimize(loss, SGD{.lr = 1});
+    if (below(4) == 0) random_.net().output("metric", metric());
+    minimize_by_any(loss);
     return {std::move(random_.net()), std::move(random_.batch())};
   }
 
@@ -48,6 +51,52 @@ class RandomRecorder {
   Value labels(const Shape& rows, int64_t classes) { return random_.labels(rows, classes); }
 
   Value any() { return pool_[below(pool_.size())]; }
+
+  /// Optimizers that do not amplify small gradients, in which rounding errors are large.
+  void minimize_by_any(Value loss) {
+    switch (below(8)) {
+      case 0:
+        return minimize(loss, Momentum{.lr = 0.5, .nesterov = true});
+      case 1:
+        return minimize(loss, Adam{.lr = 0.1, .eps = 0.1});
+      case 2:
+        return minimize(loss, RMSprop{.lr = 0.1, .eps = 0.1}, {.clip = {.global_norm = 0.5}});
+      default:
+        return minimize(loss, SGD{.lr = 1});
+    }
+  }
+
+  /// A metric of scores that the precision does not change.
+  Value metric() {
+    const Value scores = random_.feed({kBatch, 3}), label = labels({kBatch}, 3);
+    const Value x = any();
+    switch (below(11)) {
+      case 0:
+        return accuracy(scores, label);
+      case 1:
+        return top_k_accuracy(scores, label, {.k = 2});
+      case 2:
+        return f1_score(scores, label);
+      case 3:
+        return precision(scores, label, {.average = "micro"});
+      case 4:
+        return recall(random_.feed({kBatch}), labels({kBatch}, 2), {.average = "binary"});
+      case 5:
+        return perplexity(scores * 2.0, label, {.ignore_index = {1}});
+      case 6:
+        return r2_score(scores, random_.feed({kBatch, 3}));
+      case 7:
+        return roc_auc(random_.feed({kBatch}), labels({kBatch}, 2));
+      case 8:
+        return mean_squared_error(x, tanh(x));
+      case 9:
+        return below(2) == 0 ? mean_absolute_error(x, tanh(x))
+                             : root_mean_squared_error(x, tanh(x));
+      default:
+        return fluid::metric(mean(tanh(x)), mean(sigmoid(x)));
+    }
+  }
+
   /// A value that broadcasts with `x`: one of the pool, else a parameter of its last extents.
   Value partner(Value x) {
     const Value other = any();
@@ -60,8 +109,9 @@ class RandomRecorder {
     const bool is_tensor = x.shape().rank() > 0;
     try {
       if (is_tensor && below(2) == 0) {
-        const Value y = random_op(random_, x, [this](Value v) { return partner(v); });
-        if (y.shape().numel().size <= kMaxElements) pool_.push_back(y);
+        const Value y = random_op(random_, x, partner_);
+        const int64_t elements = y.shape().numel().size;
+        if (elements > 0 && elements <= kMaxElements) pool_.push_back(y);
         return;
       }
       pool_.push_back(is_tensor ? of_tensor(x) : of_element(x));
@@ -92,7 +142,9 @@ class RandomRecorder {
     const Shape& shape = x.shape();
     const auto rank = static_cast<size_t>(shape.rank());
     const auto axis = static_cast<int64_t>(below(rank));
-    if (rank == 4 && below(3) == 0) return of_images(x);
+    if (rank == 4 && below(3) == 0) {
+      return random_window_op({random_, x, partner_});
+    }
     switch (below(16)) {
       case 0:  // multiply-adds that a reduction and a comparison share
         return chosen(x * partner(x) + partner(x), axis);
@@ -130,26 +182,6 @@ class RandomRecorder {
     }
   }
 
-  Value of_images(Value x) {
-    const auto taps = one_of<int64_t>({1, 2, 3});
-    switch (below(5)) {
-      case 0:
-        return conv2d(x, {.filters = one_of<int64_t>({1, 3, 16}),
-                          .kernel = {taps},
-                          .stride = {one_of<int64_t>({1, 2})},
-                          .padding = {one_of<int64_t>({0, 1})},
-                          .bias = below(2) == 0});
-      case 1:
-        return max_pool2d(x, {.kernel = {taps}, .stride = {1}, .padding = {taps / 2}});
-      case 2:
-        return avg_pool2d(x, {.kernel = {taps}, .stride = {one_of<int64_t>({1, 2})}});
-      case 3:
-        return adaptive_avg_pool2d(x, {.output = {taps}});
-      default:
-        return batch_norm(x);
-    }
-  }
-
   /// Elements of x where a feed is largest along an axis, by comparison with the maximum: among
   /// computed elements, rounding would decide which are equal.
   Value chosen(Value x, int64_t axis) {
@@ -168,11 +200,15 @@ class RandomRecorder {
   }
 
   RandomSources random_;
+  size_t most_ops_;
+  const std::function<Value(Value)> partner_ = [this](Value x) { return partner(x); };
   Values pool_;
 };
 
 }  // namespace
 
-RandomTraining random_training(uint64_t seed) { return RandomRecorder(seed).run(); }
+RandomTraining random_training(uint64_t seed, size_t most_ops) {
+  return RandomRecorder(seed, most_ops).run();
+}
 
 }  // namespace fluid::testing

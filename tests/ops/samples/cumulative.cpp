@@ -25,7 +25,7 @@ std::vector<Sample> cumulative_samples() {
   std::vector<Sample> samples = {{{random_tensor({7})}, {}, {}},
                                  {{with_zeros({3, 5})}, {{"axis", int64_t{0}}}, {}},
                                  {{with_zeros({7, 5})}, {{"exclusive", true}}, {0}},
-                                 {{with_zeros({2, 3, 17})}, {{"axis", int64_t{1}}}, {}},
+                                 {{with_zeros({3, 2, 17})}, {{"axis", int64_t{1}}}, {}},
                                  {{random_tensor({3, 1, 2})}, {{"reverse", true}}, {}},
                                  {{with_zeros({2, 5})}, {{"reverse", true}}, {}},
                                  {{with_zeros({2, 5, 2})},
@@ -103,7 +103,7 @@ OpTest linear_recurrence_test() {
   sample({7}, {}, {});
   sample({3, 5}, {{"axis", int64_t{0}}, {"reverse", true}}, {});
   sample({7, 5}, {}, {0, 0});
-  sample({2, 3, 17}, {{"axis", int64_t{1}}}, {});
+  sample({3, 2, 17}, {{"axis", int64_t{1}}}, {});
   sample({2, 1}, {{"reverse", true}}, {});
   sample({4, 0}, {}, {});
   sample({0, 4}, {}, {});
