@@ -120,8 +120,7 @@ enum class ChunkMode {
   /// each chunk, so they must be small.
   per_thread,
   /// All threads process one chunk after the other. A chunk is multiplied right after its
-  /// transform,
-  /// while it is still in the L3 cache.
+  /// transform, while it is still in the L3 cache.
   cooperative,
 };
 
