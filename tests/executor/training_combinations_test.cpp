@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <set>
 
 #include "frontend/fluid.h"
@@ -13,25 +12,15 @@
 #include "ops/optim/optimizer.h"
 #include "ops/optim/schedule.h"
 #include "tests/support/all_within.h"
+#include "tests/support/draw.h"
 #include "tests/support/parallel_training.h"
 
 namespace fluid::training_combinations_test {
 namespace {
 
+using testing::Draw;
+
 constexpr int64_t kSteps = 5;  // two epochs of testing::kSamples, without the last step
-
-class Draw {
- public:
-  explicit Draw(uint64_t seed) : random_(seed) {}
-  template <class T>
-  T one_of(const std::vector<T>& choices) {
-    return choices[random_() % choices.size()];
-  }
-  bool one_in(size_t n) { return random_() % n == 0; }
-
- private:
-  std::mt19937_64 random_;
-};
 
 Attrs optimizer(Draw& draw) {
   const std::string name = draw.one_of(optimizer_names());

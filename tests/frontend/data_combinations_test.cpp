@@ -6,12 +6,12 @@
 
 #include <filesystem>
 #include <map>
-#include <random>
 
 #include "frontend/files/npy.h"
 #include "frontend/files/safetensors.h"
 #include "frontend/readers/reader.h"
 #include "frontend/readers/spec.h"
+#include "tests/support/draw.h"
 #include "tests/support/full_run.h"
 #include "tests/support/image_files.h"
 #include "tests/support/temp_dir.h"
@@ -19,22 +19,10 @@
 namespace fluid::data_combinations_test {
 namespace {
 
+using testing::Draw;
+
 constexpr int64_t kSamples = 41;
 constexpr int64_t kEpochs = 2;
-
-class Draw {
- public:
-  explicit Draw(uint64_t seed) : random_(seed) {}
-  template <class T>
-  T one_of(const std::vector<T>& choices) {
-    return choices[random_() % choices.size()];
-  }
-  bool one_in(size_t n) { return random_() % n == 0; }
-  int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
-
- private:
-  std::mt19937_64 random_;
-};
 
 /// Values of `shape` that repeat after 251 elements.
 template <class T>
