@@ -205,6 +205,7 @@ class Chooser {
     fused.attrs.set("kernel", kernel.candidate.kernel);
     fused.attrs.set("predicted_ns",
                     std::vector{nanoseconds(kernel.library), nanoseconds(kernel.generated)});
+    if (kernel.candidate.measured) fused.attrs.set("measured", true);
     if (kernel.candidate.workspace > 0)
       fused.attrs.set("workspace_bytes", kernel.candidate.workspace);
   }

@@ -9,11 +9,11 @@
 
 namespace fluid {
 
-/// A library kernel (of oneDNN, cuDNN, ...) that can run an op and its epilogue, and its predicted
-/// run time.
+/// A library kernel (of oneDNN, cuDNN, ...) that can run an op and its epilogue, and its run time.
 struct KernelCandidate {
   std::string kernel;          ///< name of the library kernel, such as "onednn.conv"
-  double seconds = 0;          ///< predicted run time
+  double seconds = 0;          ///< predicted or measured run time
+  bool measured = false;       ///< whether `seconds` was measured
   int64_t workspace = 0;       ///< bytes of scratch memory
   bool propagates_nan = true;  ///< whether a NaN in an operand gives a NaN in the result
   /// Whether the values of one sample can affect the results of other samples. Finite values then

@@ -24,6 +24,7 @@ void add_place_options(const ExecutorOptions& options, Place place, int threads,
   if (place.kind == Place::Kind::cpu) {
     all["place"] = "cpu";
     all["threads"] = std::to_string(threads);
+    all["tuning"] = on_or_off(options.cpu.tune);
     return;
   }
   const GpuLibraryOptions libraries{options.gpu.workspace, options.gpu.tf32};

@@ -42,13 +42,31 @@ TargetDescription description_for(const CpuDeviceOptions& options, int threads) 
   return recorded_description({{kCpuRecord, agreed}}, threads).value_or(own);
 }
 
+/// Returns the tuner; null if nothing is measured and the record has no times of kernels.
+std::unique_ptr<KernelTuner> tuner_for(const CpuDeviceOptions& options,
+                                       const TargetDescription& cpu) {
+  if (options.baseline_cpu) return nullptr;
+  if (!options.tune && !has_kernel_times(options.tuning_record)) return nullptr;
+  return std::make_unique<KernelTuner>(cpu,
+                                       KernelTuner::Settings{.measures = options.tune,
+                                                             .cache_dir = options.cache_dir,
+                                                             .record = options.tuning_record,
+                                                             .communicator = options.communicator});
+}
+
+CpuTarget target_for(const CpuDeviceOptions& options, int threads) {
+  TargetDescription cpu = description_for(options, threads);
+  std::unique_ptr<KernelTuner> tuner = tuner_for(options, cpu);
+  return CpuTarget(std::move(cpu), std::move(tuner));
+}
+
 class CpuDevice : public Device {
  public:
   explicit CpuDevice(const CpuDeviceOptions& options)
       : threads_(thread_count(options.threads)),
         collectives_are_local_(options.collectives_are_local),
         communicator_(options.communicator),
-        target_(description_for(options, threads_)),
+        target_(target_for(options, threads_)),
         compiler_({.cache_dir = options.cache_dir,
                    .threads = threads_,
                    .cpu = options.baseline_cpu ? options.baseline_cpu->name : ""}) {
@@ -81,11 +99,19 @@ class CpuDevice : public Device {
 
   CompileReport report() const override {
     const CompileStats stats = compiler_.stats();
-    return {0, stats.ms, stats.compiled, stats.cache_hits};
+    const KernelTuner* tuner = target_.tuner();
+    return {.compile_ms = stats.ms,
+            .kernels = stats.compiled,
+            .cache_hits = stats.cache_hits,
+            .timed_ops = tuner != nullptr ? tuner->timed_ops() : 0,
+            .timing_ms = tuner != nullptr ? tuner->ms() : 0};
   }
 
   std::map<std::string, std::string> tuning_record() const override {
-    return {{kCpuRecord, cpu_tuning_record(target_.description())}};
+    std::map<std::string, std::string> record;
+    if (target_.tuner() != nullptr) record = target_.tuner()->record();
+    record.emplace(kCpuRecord, cpu_tuning_record(target_.description()));
+    return record;
   }
 
   PeakRates peak_rates() const override {

@@ -18,8 +18,9 @@ struct CpuDeviceOptions {
   /// Whether this rank is the only participant of its collectives, as in a timing trial. If true,
   /// runs with an observer do not skip collectives.
   bool collectives_are_local = false;
+  bool tune = false;  ///< whether to measure the times of matmuls and convolutions (KernelTuner)
   /// Device::tuning_record() of an earlier run. If the record contains a description of this CPU,
-  /// that description is used instead of machine_description().
+  /// that description is used instead of machine_description(). Its times of kernels are used, too.
   std::map<std::string, std::string> tuning_record = {};
   /// A CPU to generate code for, with fewer instruction-set extensions than the host.
   struct BaselineCpu {

@@ -12,10 +12,6 @@
 namespace fluid {
 namespace {
 
-// Minimum FLOPs of a kernel that runs on several threads. For a smaller kernel, waking the thread
-// pool costs more time than it saves.
-constexpr double kParallelFlops = 60e3;
-
 /// Records the begin and end time of each call of a run in `times`. In a loop, each call runs once
 /// per step. The span of such a call has the total duration of all steps, and starts where the span
 /// of the previous call ends.
@@ -138,7 +134,7 @@ void CpuExecutable::add_generated_call(const StepCall& step_call, const kir::Ker
   check(call.refs[CallLoop::kFirst].size() == kernel.buffers.size(),
         "a kernel has buffers beyond its op's");
   call.blocks = kir::evaluate(kernel.blocks, batch_);
-  call.parallel = kernel.flops_per_block * static_cast<double>(call.blocks) > kParallelFlops;
+  call.parallel = pays_for_threads(kernel.flops_per_block * static_cast<double>(call.blocks));
   calls_.push_back(std::move(call));
 }
 

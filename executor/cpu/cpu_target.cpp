@@ -50,14 +50,32 @@ bool divides_innermost_index(const ir::Op& op) {
 
 }  // namespace
 
-CpuTarget::CpuTarget(TargetDescription description)
+CpuTarget::CpuTarget(TargetDescription description, std::unique_ptr<KernelTuner> tuner)
     : cpu_(std::move(description)),
-      kernels_(std::make_unique<KernelCache>(cpu_accumulators(cpu_.vector_bits))) {}
+      kernels_(std::make_unique<KernelCache>(cpu_accumulators(cpu_.vector_bits))),
+      tuner_(std::move(tuner)) {}
 
 bool CpuTarget::matches_host_isa() const { return cpu_.has_same_isa(describe_host(cpu_.threads)); }
 
 std::vector<KernelCandidate> CpuTarget::candidates(const ir::Op& op,
                                                    const EpilogueOps& epilogue) const {
+  return tuner_ ? times(op, epilogue).libraries : predicted_candidates(op, epilogue);
+}
+
+double CpuTarget::generated_seconds(const ir::Op& op) const {
+  if (!tuner_ || def_of(op).kernels->empty()) return predicted_generated_seconds(op);
+  return times(op, {}).generated;
+}
+
+KernelTimes CpuTarget::times(const ir::Op& op, const EpilogueOps& epilogue) const {
+  return tuner_->measured({.op = op,
+                           .epilogue = epilogue,
+                           .libraries = predicted_candidates(op, epilogue),
+                           .generated = predicted_generated_seconds(op)});
+}
+
+std::vector<KernelCandidate> CpuTarget::predicted_candidates(const ir::Op& op,
+                                                             const EpilogueOps& epilogue) const {
   if (!matches_host_isa()) return {};
   const ScopedLibraryThreads guard(cpu_.threads);
   double touched = 0;
@@ -67,7 +85,7 @@ std::vector<KernelCandidate> CpuTarget::candidates(const ir::Op& op,
   return library_candidates(op, epilogue, cpu_, cpu_.bytes_per_second(touched));
 }
 
-double CpuTarget::generated_seconds(const ir::Op& op) const {
+double CpuTarget::predicted_generated_seconds(const ir::Op& op) const {
   const std::vector<Type> in = types_of(op, false);
   const std::vector<Type> out = types_of(op, true);
   const Cost cost = (*def_of(op).cost)(CostCtx{in, out, op.attrs});

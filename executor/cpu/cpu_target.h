@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "executor/cpu/kernel_tuner.h"
 #include "executor/device/kernel_cache.h"
 #include "executor/host/target_description.h"
 #include "passes/target.h"
@@ -13,7 +14,8 @@ namespace fluid {
 /// The CPU may differ from this machine's CPU.
 class CpuTarget : public Target {
  public:
-  explicit CpuTarget(TargetDescription description);
+  /// `tuner`: measures the times of matmuls and convolutions; null: all times are predicted.
+  explicit CpuTarget(TargetDescription description, std::unique_ptr<KernelTuner> tuner = nullptr);
   std::string name() const override { return cpu_.name; }
   int threads() const override { return cpu_.threads; }
   /// Whether the described CPU has this machine's vector width and instruction sets. If not,
@@ -26,10 +28,17 @@ class CpuTarget : public Target {
   const TargetDescription& description() const { return cpu_; }
   /// Cache of the kernels that scratch_bytes() has scheduled, for reuse by compilation.
   KernelCache& kernels() const { return *kernels_; }
+  const KernelTuner* tuner() const { return tuner_.get(); }
 
  private:
+  std::vector<KernelCandidate> predicted_candidates(const ir::Op& op,
+                                                    const EpilogueOps& epilogue) const;
+  double predicted_generated_seconds(const ir::Op& op) const;
+  KernelTimes times(const ir::Op& op, const EpilogueOps& epilogue) const;
+
   TargetDescription cpu_;
   std::unique_ptr<KernelCache> kernels_;
+  std::unique_ptr<KernelTuner> tuner_;
 };
 
 }  // namespace fluid

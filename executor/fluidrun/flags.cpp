@@ -110,6 +110,9 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
       ->check(CLI::Range(0, kMaxThreads).description(""))
       ->type_name("N")
       ->capture_default_str();
+  command.add_flag("--tune", flags.tune,
+                   "on a CPU, time the kernels of matrix products and convolutions once, and use "
+                   "the fastest (default: a cost model predicts the times)");
   command.add_flag(
       "--no-tune", flags.no_tune,
       "on a GPU, use the libraries' default algorithms instead of benchmarking them once");
@@ -117,7 +120,8 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
 }
 
 std::unique_ptr<Target> target_of(Place place, const PlaceFlags& flags) {
-  return target_of(place, threads_of(flags), {workspace_of(flags), flags.tf32}, flags.cache_dir);
+  return target_of(place, threads_of(flags), {workspace_of(flags), flags.tf32}, flags.cache_dir,
+                   flags.tune);
 }
 
 void add_memory_flag(CLI::App& command, PlaceFlags& flags) {
@@ -141,6 +145,7 @@ ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed) {
           .cache_dir = flags.cache_dir,
           .memory_limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory),
           .precision = {.dtype = program_dtype(flags), .amp = amp_options(flags.amp)},
+          .cpu = {.tune = flags.tune},
           .gpu = {.tf32 = flags.tf32,
                   .prefetch = !flags.no_prefetch,
                   .workspace = workspace_of(flags),

@@ -42,7 +42,7 @@ struct PlaceFlags {
   std::string cache_dir;  ///< directory of the kernel cache; empty: no cache
   std::string memory;     ///< maximum size of the arena, such as "8GiB"; empty: no limit
   std::string workspace;  ///< maximum workspace of GPU library kernels; empty: the default
-  bool tf32 = false, no_tune = false, no_prefetch = false;
+  bool tf32 = false, tune = false, no_tune = false, no_prefetch = false;
 };
 void add_place_flags(CLI::App& command, PlaceFlags& flags);
 /// Adds --cache-dir and sets `cache_dir` to its default: $FLUID_CACHE, else $XDG_CACHE_HOME/fluid,

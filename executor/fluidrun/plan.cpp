@@ -70,8 +70,9 @@ void print_kernels(const PlannedProgram& step, std::optional<Place> gpu,
     }
     const auto& ns = op->attrs.get<std::vector<int64_t>>("predicted_ns");
     libraries.push_back(fmt::format(
-        "{}: {}; predicted {:.3f} ms, generated {:.3f} ms", op->attrs.get<std::string>("kernel"),
-        line, static_cast<double>(ns.at(0)) / 1e6, static_cast<double>(ns.at(1)) / 1e6));
+        "{}: {}; {} {:.3f} ms, generated {:.3f} ms", op->attrs.get<std::string>("kernel"), line,
+        op->attrs.has("measured") ? "measured" : "predicted", static_cast<double>(ns.at(0)) / 1e6,
+        static_cast<double>(ns.at(1)) / 1e6));
     if (gpu)
       libraries.back() += "; " + recorded_algorithm_text(*gpu, *op, step.batch, train_options);
   }

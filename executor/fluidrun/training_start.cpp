@@ -48,6 +48,10 @@ void print_training_start(const PreparedTraining& t) {
   print_to(stderr, "{}: {}; {} kernels compiled, {} from the cache, {:.0f} ms\n",
            t.program.ir().name, data, report.kernels, report.cache_hits,
            report.passes_ms + report.compile_ms);
+  if (report.timed_ops > 0) {
+    print_to(stderr, "timed the kernels of {} products and convolutions in {:.1f} s\n",
+             report.timed_ops, report.timing_ms / 1e3);
+  }
   for (const std::string& line : report.library_rejections) print_to(stderr, "{}\n", line);
   print_memory_report(t.executor, t.readers, t.before, t.opened);
   const bool saves = !t.flags.save.empty() || !t.flags.best.save.empty();

@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <random>
+
+#include "executor/device/random_bytes.h"
 
 namespace fluid {
 namespace {
@@ -40,17 +41,8 @@ std::optional<uintptr_t> free_address(const Interval& spare, std::vector<Interva
 
 }  // namespace
 
-/// Fills the host buffer with random bytes that are normal numbers in every float dtype. The high
-/// byte of each 16-bit word is 0x3C to 0x3F or 0xBC to 0xBF. The high byte of an element contains
-/// the sign and the leading exponent bits. Magnitudes are at least 1 in f16, 2^-7 in bf16 and f32,
-/// and 2^-63 in f64.
 GpuRandomData::GpuRandomData(const Gpu& gpu) : gpu_(gpu), host_(gpu.allocate_host(kPatternBytes)) {
-  std::minstd_rand random;
-  for (int64_t i = 0; i < kPatternBytes; i += 2) {
-    const auto bits = static_cast<uint32_t>(random() >> 8);
-    host_.data()[i] = static_cast<std::byte>(bits);
-    host_.data()[i + 1] = static_cast<std::byte>((bits >> 8 & 0x83) | 0x3C);
-  }
+  fill_with_random_floats({host_.data(), static_cast<size_t>(kPatternBytes)});
 }
 
 /// Copies the random data from the host to the start of `memory`, then doubles the filled prefix by

@@ -30,6 +30,10 @@ class ScopedLibraryThreads {
   int before_;
 };
 
+/// Whether a kernel of `flops` FLOPs should run on several threads. For a smaller kernel, waking
+/// the thread pool costs more time than it saves.
+constexpr bool pays_for_threads(double flops) { return flops > 60e3; }
+
 /// Runs all blocks of a kernel on `threads` threads (1: on the calling thread). Each thread runs a
 /// contiguous range of blocks, as in OpenMP's static schedule. Does not run CompiledKernel::finish.
 /// Results are bit-identical for any number of threads.

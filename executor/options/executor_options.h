@@ -50,6 +50,15 @@ struct DistributedOptions {
   int zero = 0;
 };
 
+/// Options of the place cpu; ignored on GPUs.
+struct CpuOptions {
+  /// Autotunes the kernels of matmuls and convolutions: when a step is compiled, times the library
+  /// kernels and generated code for each op, and uses the fastest. Stores the times in `cache_dir`;
+  /// snapshots contain them, too. Steps in f32 then give results that depend on the times, because
+  /// kernels round differently. If `tune` is false, a cost model predicts the times.
+  bool tune = false;
+};
+
 /// Options of places cuda:N; ignored on the CPU.
 struct GpuOptions {
   /// Whether f32 matmuls and convolutions may round their operands to TF32, as with PyTorch's
@@ -103,6 +112,7 @@ struct ExecutorOptions {
   int64_t memory_limit = 0;
   PrecisionOptions precision = {};
   DistributedOptions distributed = {};
+  CpuOptions cpu = {};
   GpuOptions gpu = {};
   DebugOptions debug = {};
   std::optional<ProfileOptions> profile = {};  ///< the steps that profile() records

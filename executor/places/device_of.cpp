@@ -28,6 +28,7 @@ std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
   return cpu_device({.threads = options.threads,
                      .cache_dir = options.cache_dir,
                      .communicator = communicator,
+                     .tune = options.cpu.tune,
                      .tuning_record = options.tuning_record});
 }
 

@@ -23,7 +23,7 @@ FluidGpuDescription usable(Place place) {
 }  // namespace
 
 std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraryOptions& libraries,
-                                  const std::string& cache_dir) {
+                                  const std::string& cache_dir, bool tune) {
   if (place.kind == Place::Kind::cuda) {
     const FluidGpuDescription gpu = usable(place);
     const AlgorithmRecord record({.machine = gpu_fingerprint(gpu, gpu_backend().versions),
@@ -32,7 +32,13 @@ std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraryOpti
     return std::make_unique<GpuTarget>(
         gpu, libraries, [record](const GpuTask& task) { return record.rejection_reason(task); });
   }
-  return std::make_unique<CpuTarget>(machine_description(thread_count(threads), cache_dir));
+  TargetDescription cpu = machine_description(thread_count(threads), cache_dir);
+  std::unique_ptr<KernelTuner> tuner;
+  if (tune) {
+    tuner = std::make_unique<KernelTuner>(
+        cpu, KernelTuner::Settings{.measures = true, .cache_dir = cache_dir});
+  }
+  return std::make_unique<CpuTarget>(std::move(cpu), std::move(tuner));
 }
 
 std::string describe_machine(Place place, int threads, const std::string& cache_dir) {

@@ -13,9 +13,10 @@ namespace fluid {
 /// Creates the compilation target of `place` for planning. Does not open the device. `threads`: CPU
 /// threads; 0: the executor's default. `libraries` and `cache_dir`: as in ExecutorOptions. The
 /// cache directory holds the measured rates of the CPU, and the list of ops that a GPU's libraries
-/// cannot compute. Throws UserError or DeviceError when there is no such place.
+/// cannot compute. `tune`: CpuOptions::tune. Throws UserError or DeviceError when there is no such
+/// place.
 std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraryOptions& libraries = {},
-                                  const std::string& cache_dir = {});
+                                  const std::string& cache_dir = {}, bool tune = false);
 
 /// Describes, as text, the hardware and library versions of `place` that affect step times.
 /// `threads` and `cache_dir`: as in target_of().

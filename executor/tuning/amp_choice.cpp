@@ -111,11 +111,11 @@ std::string key_of(const Program& program, Place place, const ExecutorOptions& o
   for (ir::Op* train : recipes_of(recorded->main())) train->attrs.erase("lr");
   const AmpOptions amp = o.precision.amp.value_or(AmpOptions());
   return "k" + ObjectCache::hash_digits(fmt::format(
-                   "amp {} {} {} {} {} {} {} {} {} {} {} {}\n{}, {}\n{}\n{}", kLibraryChoiceVersion,
-                   o.batch, o.micro_batches, o.memory_limit, o.gpu.prefetch,
+                   "amp {} {} {} {} {} {} {} {} {} {} {} {} {}\n{}, {}\n{}\n{}",
+                   kLibraryChoiceVersion, o.batch, o.micro_batches, o.memory_limit, o.gpu.prefetch,
                    fluid::name_of(amp.dtype), fmt::join(amp.in_f32, ","),
-                   fmt::join(amp.in_half, ","), o.debug.libraries, o.debug.fuse, o.gpu.tf32,
-                   o.gpu.workspace, emit::code_generator_version(), library_version(),
+                   fmt::join(amp.in_half, ","), o.debug.libraries, o.debug.fuse, o.cpu.tune,
+                   o.gpu.tf32, o.gpu.workspace, emit::code_generator_version(), library_version(),
                    describe_machine(place, o.threads, o.cache_dir), ir::print(*recorded)));
 }
 

@@ -115,7 +115,8 @@ class TrialStep {
                              .communicator = options.distributed.world.size > 1
                                                  ? no_op_communicator_.get()
                                                  : nullptr,
-                             .collectives_are_local = true}),
+                             .collectives_are_local = true,
+                             .tune = options.cpu.tune}),
                  settings),
         step_(prepared(settings.passes, options.batch)),
         input_(synthetic_batch(program, options.batch)),

@@ -274,10 +274,12 @@ Work work_named(const std::string& name) {
 }
 
 /// Parses and removes the suffixes of `name`, such as "_bf16_micro4" (mixed precision, 4
-/// micro-batches), "_tf32" or, as the last one, "_generated" (without library kernels).
+/// micro-batches), "_tf32" or, as the last one, "_generated" (without library kernels) or "_tuned"
+/// (with kernels chosen by timing on the CPU).
 fl::ExecutorOptions options_of(std::string& name) {
   fl::ExecutorOptions options;
   options.debug.libraries = !take(name, "_generated");
+  options.cpu.tune = take(name, "_tuned");
   for (const int64_t slices : {2, 4}) {
     if (take(name, "_micro" + std::to_string(slices))) options.micro_batches = slices;
   }

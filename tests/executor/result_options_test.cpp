@@ -19,7 +19,8 @@ TEST(ResultOptions, OfAPlaceAreThoseThatChangeItsResults) {
   const Texts here = texts(cpu(), kCached), there = texts(cuda(0), kCached);
   EXPECT_EQ(here.at("place"), "cpu");
   EXPECT_EQ(here.at("threads"), "2");
-  EXPECT_FALSE(here.contains("workspace") || here.contains("tuning"));
+  EXPECT_EQ(here.at("tuning"), "off");
+  EXPECT_FALSE(here.contains("workspace"));
   EXPECT_EQ(there.at("place"), "cuda");
   EXPECT_EQ(there.at("workspace"), "67108864 bytes");
   EXPECT_EQ(there.at("tuning"), "on");
@@ -34,7 +35,8 @@ TEST(ResultOptions, ThatDifferAreNamed) {
   options.gpu.workspace = 1 << 20;
   EXPECT_EQ(changed_result_options(before, texts(cuda(1), options, 3)),
             "tuning off (was on), workspace 1048576 bytes (was 67108864 bytes)");
-  EXPECT_EQ(changed_result_options(texts(cpu(), {}), texts(cpu(), {}, 3)), "threads 3 (was 2)");
+  EXPECT_EQ(changed_result_options(texts(cpu(), {}), texts(cpu(), {.cpu = {.tune = true}}, 3)),
+            "threads 3 (was 2), tuning on (was off)");
 }
 
 TEST(ResultOptions, OfOnePlaceAreNotNamedWherePlacesDiffer) {
@@ -46,7 +48,7 @@ TEST(ResultOptions, OfOnePlaceAreNotNamedWherePlacesDiffer) {
 /// Such checkpoints tell threads of both places, and name the place on a GPU alone.
 TEST(ResultOptions, ThatWereNotToldOnceAreNoChange) {
   Texts old_here = texts(cpu(), {}), old_there = texts(cuda(0), {});
-  old_here.erase("place");
+  for (const char* name : {"place", "tuning"}) old_here.erase(name);
   for (const char* name : {"tuning", "workspace"}) old_there.erase(name);
   old_there["threads"] = "4";
   EXPECT_EQ(changed_result_options(old_here, texts(cpu(), {})), "");
