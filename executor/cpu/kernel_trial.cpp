@@ -1,7 +1,7 @@
 #include "executor/cpu/kernel_trial.h"
 
 #include <algorithm>
-#include <array>
+#include <limits>
 
 #include "executor/cpu_libraries/library.h"
 #include "executor/device/random_bytes.h"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kBudgetMs = 300;
 constexpr int kMinRounds = 3, kMaxRounds = 10;
-constexpr double kTooSlow = 2;  // relative to the fastest warm-up
+constexpr double kTooSlow = 2;  // relative to the shortest time of all trials
 
 /// A program that holds the ops of `chain` as one fused op, its last op. If `kernel` is not null,
 /// the head of the chain has the layouts that `kernel` requires.
@@ -106,18 +106,18 @@ double KernelTrial::run() const {
 }
 
 std::vector<double> shortest_seconds(const std::vector<std::unique_ptr<KernelTrial>>& trials) {
-  std::vector<double> shortest;
-  for (const auto& trial : trials) shortest.push_back(trial->run());
-  if (trials.empty()) return shortest;
-  const double limit = kTooSlow * *std::ranges::min_element(shortest);
-  std::vector<size_t> in_turns;
-  for (size_t i = 0; i < trials.size(); ++i) {
-    if (shortest[i] <= limit) in_turns.push_back(i);
-  }
+  constexpr double kUnknown = std::numeric_limits<double>::infinity();
+  for (const auto& trial : trials) trial->run();  // touches the memory of the results
+  std::vector<double> shortest(trials.size(), kUnknown);
+  double best = kUnknown;
   const Stopwatch total;
   for (int round = 0; round < kMaxRounds && (round < kMinRounds || total.ms() < kBudgetMs);
        ++round) {
-    for (const size_t i : in_turns) shortest[i] = std::min(shortest[i], trials[i]->run());
+    for (size_t i = 0; i < trials.size(); ++i) {
+      if (round > 0 && shortest[i] > kTooSlow * best) continue;
+      shortest[i] = std::min(shortest[i], trials[i]->run());
+      best = std::min(best, shortest[i]);
+    }
   }
   return shortest;
 }

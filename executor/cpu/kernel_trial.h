@@ -39,8 +39,8 @@ class KernelTrial {
 };
 
 /// Runs each trial once, as a warm-up. Then runs the trials in turns, at least three times and for
-/// at most 0.3 s or ten rounds. Does not run a trial again whose warm-up took twice as long
-/// as another's. Returns the shortest time of each trial in seconds.
+/// at most 0.3 s or ten rounds. A trial that took twice as long as another is not run again.
+/// Returns the shortest time of each trial in seconds.
 std::vector<double> shortest_seconds(const std::vector<std::unique_ptr<KernelTrial>>& trials);
 
 }  // namespace fluid
