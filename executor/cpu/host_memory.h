@@ -17,9 +17,13 @@ class HostMemory : public PlaceMemory {
   void fetch(int, int64_t, int64_t) const override {}
   void clear_rejection_flag() override {}
   std::shared_ptr<PlaceMemory> reallocate(const RegionSizes& regions) override;
+  void expect(const RegionSizes& regions) override;
 
  private:
+  HostMemory(const RegionSizes& regions, Arena arena);
+
   Arena arena_;
+  Arena expected_;  ///< memory for reallocate(), from expect(); empty: none
   std::array<StepReport, 2> reports_ = {};
 };
 

@@ -5,15 +5,18 @@
 
 #include <algorithm>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "executor/device/out_of_memory.h"
+#include "ir/error.h"
 
 namespace fluid {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kPopulatedAtOnce = 4 * kHugePage;
 
 }  // namespace
 
@@ -39,7 +42,42 @@ int64_t Arena::resident_bytes() const {
   return static_cast<int64_t>(present) * static_cast<int64_t>(page);
 }
 
+void Arena::populate(int64_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  populated_ = std::min(bytes, size_);
+  const auto work = [begin = data_,
+                     bytes = static_cast<size_t>(populated_)](const std::stop_token& stop) {
+    for (size_t at = 0; at < bytes && !stop.stop_requested(); at += kPopulatedAtOnce) {
+      const size_t part = std::min(kPopulatedAtOnce, bytes - at);
+      if (madvise(begin + at, part, MADV_POPULATE_WRITE) != 0) return;  // Linux before 5.14
+    }
+  };
+  try {
+    populating_ = std::jthread(work);
+  } catch (const std::system_error&) {
+    // Without another thread, the first use of each page does it.
+  }
+#endif
+}
+
+void Arena::stop_populating() {
+  populating_.request_stop();
+  if (populating_.joinable()) populating_.join();
+}
+
+void Arena::shrink(int64_t bytes) {
+  check(bytes <= size_, "an arena cannot grow");
+  if (populated_ > bytes) stop_populating();
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  auto* const base = static_cast<std::byte*>(mapping_);
+  const size_t used = static_cast<size_t>(data_ - base) + static_cast<size_t>(bytes);
+  const size_t kept = (used + page - 1) / page * page;
+  if (kept < mapped_ && munmap(base + kept, mapped_ - kept) == 0) mapped_ = kept;
+  size_ = bytes;
+}
+
 Arena::~Arena() {
+  stop_populating();
   if (mapping_ != nullptr) munmap(mapping_, mapped_);
 }
 
@@ -50,6 +88,8 @@ Arena& Arena::operator=(Arena&& other) noexcept {
   std::swap(size_, other.size_);
   std::swap(mapping_, other.mapping_);
   std::swap(mapped_, other.mapped_);
+  std::swap(populated_, other.populated_);
+  std::swap(populating_, other.populating_);
   return *this;
 }
 

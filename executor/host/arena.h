@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <thread>
 
 namespace fluid {
 
@@ -16,15 +17,25 @@ class Arena {
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&& other) noexcept;
 
+  /// Starts a thread that backs the first `bytes` bytes with physical memory, which otherwise
+  /// happens page by page when the memory is first used. Does nothing if the system cannot do so.
+  void populate(int64_t bytes);
+  /// Reduces the size to `bytes`, and returns the rest to the system.
+  void shrink(int64_t bytes);
+
   std::byte* data() const { return data_; }
   int64_t size() const { return size_; }
   int64_t resident_bytes() const;  ///< bytes that are backed by physical memory
 
  private:
+  void stop_populating();
+
   std::byte* data_ = nullptr;
   int64_t size_ = 0;
   void* mapping_ = nullptr;
   size_t mapped_ = 0;
+  int64_t populated_ = 0;    ///< bytes that `populating_` backs with physical memory
+  std::jthread populating_;  ///< not joinable before populate()
 };
 
 }  // namespace fluid

@@ -158,7 +158,9 @@ std::unique_ptr<CompiledProgram> StepCache::compile(const Options& options, int6
     entry->plan = memory_plan(*entry->program, options);
     if (options.guard_plan) verify_plan(entry->plan, *entry->program, options);
     passes_ms_ += watch.ms();
-    check_memory(required_regions(entry->plan), batch);
+    const RegionSizes regions = required_regions(entry->plan);
+    check_memory(regions, batch);
+    memory_->expect(regions);
     entry->executable = device_->compile(*entry->program, entry->plan, options);
   }
   entry->feeds = feeds_of(*entry->program, entry->plan, *recorded_);

@@ -1,6 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
+#include "executor/cpu/host_memory.h"
 #include "executor/cpu/plan_guard.h"
+#include "executor/device/out_of_memory.h"
 #include "executor/device/variables.h"
 #include "executor/host/arena.h"
 #include "tests/support/errors.h"
@@ -16,6 +21,45 @@ TEST(Arena, IsZeroedAndAligned) {
   Arena moved = std::move(arena);
   EXPECT_EQ(moved.data()[moved.size() - 1], std::byte{1});
   EXPECT_NE(Arena(0).data(), nullptr);
+}
+
+TEST(Arena, IsBackedByMemoryBeforeItsFirstUse) {
+  Arena arena(64 << 20);
+  EXPECT_EQ(arena.resident_bytes(), 0);
+  arena.populate(24 << 20);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (arena.resident_bytes() < 24 << 20 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (arena.resident_bytes() == 0) GTEST_SKIP() << "the system cannot populate memory";
+  EXPECT_EQ(arena.resident_bytes(), 24 << 20);
+  arena.shrink((20 << 20) + 1);
+  EXPECT_EQ(arena.size(), (20 << 20) + 1);
+  EXPECT_EQ(arena.data()[20 << 20], std::byte{0});
+}
+
+TEST(Arena, IsFreedWhileItIsPopulated) {
+  for (int i = 0; i < 20; ++i) {
+    Arena arena(64 << 20);
+    arena.populate(64 << 20);
+    Arena moved = std::move(arena);
+    moved.data()[0] = std::byte{1};
+    if (i % 2 == 0) moved.shrink(1 << 20);
+  }
+}
+
+TEST(HostMemory, TakesTheExpectedMemoryOnce) {
+  const RegionSizes small, large{.state = 32 << 20, .transient = 64 << 20};
+  HostMemory first(small);
+  first.expect(large);
+  first.expect(small);
+  const auto second = first.reallocate(large), third = second->reallocate(large);
+  EXPECT_EQ(second->regions(), large);
+  EXPECT_NE(second->addresses().state, third->addresses().state);
+  second->addresses().transient[(64 << 20) - 1] = std::byte{1};
+  const RegionSizes huge{.transient = int64_t{1} << 50};
+  first.expect(huge);
+  EXPECT_THROW(first.reallocate(huge), OutOfMemory);
 }
 
 TEST(Arena, SaysWhatTheSystemRefuses) { EXPECT_THROW(Arena(int64_t{1} << 60), DeviceError); }
