@@ -24,31 +24,18 @@ void require(bool holds, const Op& op, const What& what) {
   if (!holds) fail(op, message_text(what));
 }
 
-/// Returns the reason why `type` is invalid, or "".
-std::string fault_of(const Type& type) {
-  if (type.shape.rank() > kMaxRank) {
-    return "a tensor has more than " + std::to_string(kMaxRank) + " dimensions";
-  }
-  const auto batch_dims = std::ranges::count_if(type.shape, [](const Dim& d) { return d.batch; });
-  if (batch_dims > 1) return "shape " + type.shape.str() + " has two batch dimensions";
-  for (const Dim& d : type.shape) {
-    if (d.size < 0) return "shape " + type.shape.str() + " has a negative dimension";
-    if (d.length_power > kMaxLengthPower) {
-      return "shape " + type.shape.str() + " has a dimension with more than " +
-             std::to_string(kMaxLengthPower) + " factors of the length";
-    }
-  }
-  if (!type.layout) return "";
-  std::vector<bool> seen(type.shape.size());
-  for (const int axis : type.layout->order) {
-    if (axis < 0 || axis >= type.shape.rank() || seen[static_cast<size_t>(axis)]) {
+/// Returns the reason why a tensor of `rank` dimensions cannot have this layout, or "".
+std::string layout_fault(const Layout& layout, int64_t rank) {
+  std::vector<bool> seen(static_cast<size_t>(rank));
+  for (const int axis : layout.order) {
+    if (axis < 0 || axis >= rank || seen[static_cast<size_t>(axis)]) {
       return "the layout names an axis that is not there, or one twice";
     }
     seen[static_cast<size_t>(axis)] = true;
   }
   if (std::ranges::count(seen, false) > 0) return "the layout leaves out an axis";
-  for (const Layout::Block& b : type.layout->blocks) {
-    if (b.axis < 0 || b.axis >= type.shape.rank() || b.size < 1) {
+  for (const Layout::Block& b : layout.blocks) {
+    if (b.axis < 0 || b.axis >= rank || b.size < 1) {
       return "the layout has a block that fits no axis";
     }
   }
@@ -66,8 +53,6 @@ bool overflows(const Type& type) {
 void verify_type(const Op& op, const Type& type) {
   const std::string fault = fault_of(type);
   require(fault.empty(), op, fault);
-  require(!overflows(type), op,
-          [&] { return "the bytes of " + type.str() + " overflow a 64-bit integer"; });
 }
 
 /// Checks that `v` is a result of one of `before`, the ops of `graph` before the use of `v`.
@@ -194,6 +179,26 @@ std::string describe(const Op& op) {
     s += " in graph " + graph_reference(op.graph()->name);
   }
   return s;
+}
+
+std::string fault_of(const Type& type) {
+  if (type.shape.rank() > kMaxRank) {
+    return "a tensor has more than " + std::to_string(kMaxRank) + " dimensions";
+  }
+  const auto batch_dims = std::ranges::count_if(type.shape, [](const Dim& d) { return d.batch; });
+  if (batch_dims > 1) return "shape " + type.shape.str() + " has two batch dimensions";
+  for (const Dim& d : type.shape) {
+    if (d.size < 0) return "shape " + type.shape.str() + " has a negative dimension";
+    if (d.length_power > kMaxLengthPower) {
+      return "shape " + type.shape.str() + " has a dimension with more than " +
+             std::to_string(kMaxLengthPower) + " factors of the length";
+    }
+  }
+  const std::string fault = type.layout ? layout_fault(*type.layout, type.shape.rank()) : "";
+  if (fault.empty() && overflows(type)) {
+    return "the bytes of " + type.str() + " overflow a 64-bit integer";
+  }
+  return fault;
 }
 
 void verify(const Program& program, const std::function<void(const Op&)>& check_op) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "ir/graph.h"
 
@@ -18,6 +19,9 @@ namespace fluid::ir {
 /// Then calls `check_op`, unless null, for each op in order. Throws UserError "net.cpp:13: matmul
 /// %y in graph main: what".
 void verify(const Program& program, const std::function<void(const Op&)>& check_op = nullptr);
+
+/// Returns the reason why `type` is invalid, such as "shape [?, ?] has two batch dimensions", or "".
+std::string fault_of(const Type& type);
 
 /// Returns the name of an op for messages: "matmul %y" or "data \"image\"", plus the graph unless
 /// it is main.

@@ -1,5 +1,6 @@
 #include "ops/record.h"
 
+#include "ir/verify.h"
 #include "ops/arguments.h"
 #include "ops/length.h"
 #include "ops/no_amp.h"
@@ -32,6 +33,10 @@ Values record(ir::Graph& graph, std::string_view name, std::vector<Value> operan
   if (computes && NoAmp::active()) attrs.set(kNoAmp, true);
   std::vector<Type> types =
       infer_result_types(def, without_layouts(operand_types(operands)), attrs, loc);
+  for (const Type& type : types) {
+    if (const std::string fault = ir::fault_of(type); !fault.empty())
+      throw UserError(loc, *def.name + ": " + fault);
+  }
   ir::Op* op =
       graph.append(std::string(name), std::move(operands), std::move(attrs), std::move(types), loc);
   if (std::holds_alternative<Random>(*def.effects) && op->attrs.get<int64_t>("stream") < 0) {

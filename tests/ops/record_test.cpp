@@ -60,6 +60,8 @@ TEST_F(Record, NamesTheMistakeAndTheLine) {
                      "net.cpp:9: sum: axis 0 is given twice"));
   EXPECT_TRUE(
       states(error_of([&] { add(x, Value(), here); }), "net.cpp:9: add: an operand is null"));
+  EXPECT_TRUE(states(error_of([&] { matmul(x, x, {.transpose_b = true}, here); }),
+                     "net.cpp:9: matmul: shape [?, ?] has two batch dimensions"));
   EXPECT_TRUE(states(error_of([&] {
                        feed("x", {f32, {}, {}});
                      }),
