@@ -1,6 +1,7 @@
 #include "executor/cpu/kernel_trial.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "executor/cpu_libraries/library.h"
@@ -14,9 +15,17 @@
 namespace fluid {
 namespace {
 
-constexpr double kBudgetMs = 300;
-constexpr int kMinRounds = 3, kMaxRounds = 10;
-constexpr double kTooSlow = 2;  // relative to the shortest time of all trials
+constexpr double kBudgetMs = 300;  // of the rounds of one kind
+
+/// Rounds of trials. Each round runs the trials whose shortest time is at most `limit` times the
+/// shortest time of all.
+struct Rounds {
+  int min, max;  ///< bounds of the number of rounds
+  double limit;
+};
+constexpr Rounds kFirst = {.min = 3, .max = 10, .limit = 2};
+// Further rounds decide between trials whose times are close.
+constexpr Rounds kClose = {.min = 3, .max = 40, .limit = 1.15};
 
 /// A program that holds the ops of `chain` as one fused op, its last op. If `kernel` is not null,
 /// the head of the chain has the layouts that `kernel` requires.
@@ -106,17 +115,20 @@ double KernelTrial::run() const {
 }
 
 std::vector<double> shortest_seconds(const std::vector<std::unique_ptr<KernelTrial>>& trials) {
-  constexpr double kUnknown = std::numeric_limits<double>::infinity();
   for (const auto& trial : trials) trial->run();  // touches the memory of the results
-  std::vector<double> shortest(trials.size(), kUnknown);
-  double best = kUnknown;
-  const Stopwatch total;
-  for (int round = 0; round < kMaxRounds && (round < kMinRounds || total.ms() < kBudgetMs);
-       ++round) {
+  std::vector<double> shortest(trials.size(), std::numeric_limits<double>::infinity());
+  double best = std::numeric_limits<double>::infinity();
+  const auto run_round = [&](double limit) {
     for (size_t i = 0; i < trials.size(); ++i) {
-      if (round > 0 && shortest[i] > kTooSlow * best) continue;
+      if (!std::isinf(shortest[i]) && shortest[i] > limit * best) continue;
       shortest[i] = std::min(shortest[i], trials[i]->run());
       best = std::min(best, shortest[i]);
+    }
+  };
+  for (const Rounds& rounds : {kFirst, kClose}) {
+    const Stopwatch watch;
+    for (int i = 0; i < rounds.max && (i < rounds.min || watch.ms() < kBudgetMs); ++i) {
+      run_round(rounds.limit);
     }
   }
   return shortest;

@@ -38,9 +38,9 @@ class KernelTrial {
   std::function<void()> kernel_;
 };
 
-/// Runs each trial once, as a warm-up. Then runs the trials in turns, at least three times and for
-/// at most 0.3 s or ten rounds. A trial that took twice as long as another is not run again.
-/// Returns the shortest time of each trial in seconds.
+/// Runs each trial once, as a warm-up. Then runs the trials in turns for about 0.3 s, those within
+/// a factor of 2 of the fastest, and for another 0.3 s, those within 15 %. Returns the shortest
+/// time of each trial in seconds.
 std::vector<double> shortest_seconds(const std::vector<std::unique_ptr<KernelTrial>>& trials);
 
 }  // namespace fluid
