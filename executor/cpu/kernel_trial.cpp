@@ -23,9 +23,9 @@ struct Rounds {
   int min, max;  ///< bounds of the number of rounds
   double limit;
 };
-constexpr Rounds kFirst = {.min = 3, .max = 10, .limit = 2};
+constexpr Rounds kFirst = {.min = 2, .max = 10, .limit = 2};
 // Further rounds decide between trials whose times are close.
-constexpr Rounds kClose = {.min = 3, .max = 40, .limit = 1.15};
+constexpr Rounds kClose = {.min = 1, .max = 40, .limit = 1.15};
 
 /// A program that holds the ops of `chain` as one fused op, its last op. If `kernel` is not null,
 /// the head of the chain has the layouts that `kernel` requires.
