@@ -58,6 +58,7 @@ Program with_length(const Program& program, int64_t length) {
 std::optional<AmpChoice> chosen_amp(const Program& program, Place place, ExecutorOptions options,
                                     ProcessGroup& group) {
   group.check_equal("choice of precision", options.precision.choose_amp ? "measured" : "given");
+  group.check_equal("choice of kernels", options.cpu.tune ? "measured" : "predicted");
   if (!options.precision.choose_amp) return std::nullopt;
   if (!options.precision.amp) options.precision.amp = AmpOptions();
   check_amp(options);
@@ -75,6 +76,12 @@ std::optional<AmpChoice> chosen_amp(const Program& program, Place place, Executo
 
 ExecutorOptions with_chosen_amp(ExecutorOptions options, const std::optional<AmpChoice>& choice) {
   if (choice) options.precision.amp = amp_options_of(*choice, options.precision.amp);
+  return options;
+}
+
+/// Collective. Adds the tuning records of all ranks to the options: only rank 0 reads checkpoints.
+ExecutorOptions with_shared_tuning_record(ExecutorOptions options, const ProcessGroup& group) {
+  options.tuning_record = merge_tuning_records(group, options.tuning_record);
   return options;
 }
 
@@ -126,7 +133,8 @@ class Executor::Impl {
       : place_(place),
         group_(place, options),
         amp_choice_(chosen_amp(program, place, options, group_)),
-        options_(with_chosen_amp(std::move(options), amp_choice_)),
+        options_(
+            with_shared_tuning_record(with_chosen_amp(std::move(options), amp_choice_), group_)),
         recipes_(recipe_names(program.ir().main())),
         known_feeds_(feed_names(program.ir())),
         batch_length_(program.ir()),

@@ -20,7 +20,8 @@ namespace fluid::ir {
 /// %y in graph main: what".
 void verify(const Program& program, const std::function<void(const Op&)>& check_op = nullptr);
 
-/// Returns the reason why `type` is invalid, such as "shape [?, ?] has two batch dimensions", or "".
+/// Returns the reason why `type` is invalid, such as "shape [?, ?] has two batch dimensions", or
+/// "".
 std::string fault_of(const Type& type);
 
 /// Returns the name of an op for messages: "matmul %y" or "data \"image\"", plus the graph unless

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include "executor/cpu/kernel_tuner.h"
 #include "executor/gpu_libraries/gpu_workspace.h"
 #include "executor/options/changes.h"
 #include "executor/options/precision.h"
@@ -24,7 +25,7 @@ void add_place_options(const ExecutorOptions& options, Place place, int threads,
   if (place.kind == Place::Kind::cpu) {
     all["place"] = "cpu";
     all["threads"] = std::to_string(threads);
-    all["tuning"] = on_or_off(options.cpu.tune);
+    all["tuning"] = on_or_off(options.cpu.tune || has_kernel_times(options.tuning_record));
     return;
   }
   const GpuLibraryOptions libraries{options.gpu.workspace, options.gpu.tf32};

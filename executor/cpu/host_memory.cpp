@@ -9,12 +9,12 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kWorthAThread = int64_t{16} << 20;  // bytes that take longer than to start one
-// The old arena is counted beside the expected one, unless it is smaller by this factor.
-constexpr int64_t kFarSmaller = 8;
-// The programs of other steps may need more than the expected memory. Untouched pages take no
-// physical memory.
-constexpr int64_t kSlack = 2;
+constexpr int64_t kMinPrefaultBytes = int64_t{16} << 20;
+// A new arena is not prefaulted while an old one is at least this fraction of its size, because
+// both would take physical memory.
+constexpr int64_t kLargeFraction = 8;
+// The programs of further steps may need more than the prepared memory by this fraction.
+constexpr int64_t kReserveFraction = 8;
 
 void copy_bytes(void* to, const void* from, int64_t bytes) {
   if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
@@ -39,15 +39,17 @@ void HostMemory::write(std::byte* to, const void* from, int64_t bytes) {
   copy_bytes(to, from, bytes);
 }
 
-void HostMemory::expect(const RegionSizes& regions) {
+void HostMemory::prepare_for(const RegionSizes& regions) {
   const int64_t bytes = regions.total_bytes();
-  const bool is_first = arena_.size() < bytes / kFarSmaller;
-  if (!is_first || bytes < kWorthAThread || bytes <= expected_.size()) return;
+  if (bytes == 0) prepared_ = Arena();
+  const bool replaces_large_arena = arena_.size() > bytes / kLargeFraction;
+  if (replaces_large_arena || bytes < kMinPrefaultBytes || bytes <= prepared_.size()) return;
   try {
-    expected_ = Arena(kSlack * bytes);
-    expected_.populate(bytes);
+    prepared_ = Arena();
+    prepared_ = Arena(bytes + bytes / kReserveFraction);
+    prepared_.prefault(bytes);
   } catch (const OutOfMemory&) {
-    // The memory limit of the process may permit `bytes`, but not the slack.
+    // The memory may suffice without the reserve.
   }
 }
 
@@ -55,14 +57,13 @@ void HostMemory::expect(const RegionSizes& regions) {
 /// memory.
 std::shared_ptr<PlaceMemory> HostMemory::reallocate(const RegionSizes& regions) {
   const int64_t bytes = regions.total_bytes();
-  Arena arena;
-  if (bytes <= expected_.size()) {
-    arena = std::move(expected_);
+  Arena arena = std::exchange(prepared_, Arena());
+  if (bytes <= arena.size()) {
     arena.shrink(bytes);
   } else {
+    arena = Arena();  // frees the prepared memory first
     arena = Arena(bytes);
   }
-  expected_ = Arena();
   const std::shared_ptr<HostMemory> memory(new HostMemory(regions, std::move(arena)));
   copy_bytes(memory->addresses().state, addresses().state, this->regions().state);
   for (size_t slot = 0; slot < 2; ++slot) {

@@ -11,19 +11,21 @@ class HostMemory : public PlaceMemory {
  public:
   explicit HostMemory(const RegionSizes& regions);
   int64_t resident_bytes() const override { return arena_.resident_bytes(); }
+  /// Bytes of the memory from prepare_for() that are backed by physical memory.
+  int64_t prepared_bytes() const { return prepared_.resident_bytes(); }
   bool is_host_accessible() const override { return true; }
   void read(void* to, const std::byte* from, int64_t bytes) const override;
   void write(std::byte* to, const void* from, int64_t bytes) override;
   void fetch(int, int64_t, int64_t) const override {}
   void clear_rejection_flag() override {}
   std::shared_ptr<PlaceMemory> reallocate(const RegionSizes& regions) override;
-  void expect(const RegionSizes& regions) override;
+  void prepare_for(const RegionSizes& regions) override;
 
  private:
   HostMemory(const RegionSizes& regions, Arena arena);
 
   Arena arena_;
-  Arena expected_;  ///< memory for reallocate(), from expect(); empty: none
+  Arena prepared_;  ///< memory for reallocate(), from prepare_for(); empty: none
   std::array<StepReport, 2> reports_ = {};
 };
 

@@ -1,11 +1,8 @@
 #include "executor/cpu/kernel_trial.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
-#include "executor/cpu_libraries/library.h"
-#include "executor/device/random_bytes.h"
 #include "executor/host/parallel.h"
 #include "ir/stopwatch.h"
 #include "passes/compose.h"
@@ -56,79 +53,92 @@ const ir::Op& fused_of(const ir::Program& program) { return *program.main().ops.
 }  // namespace
 
 KernelTrial::KernelTrial(const Chain& chain, const KernelCandidate& kernel, int threads)
-    : program_(fused_copy(chain, &kernel)) {
-  const ScopedLibraryThreads guard(threads);
-  const LibraryRoutine routine = library_kernel(fused_of(*program_), 1);
-  const std::vector<void*> buffers = allocate(routine.workspace);
-  kernel_ = [call = routine.bind(buffers.data(), buffers.back()), threads] {
-    const ScopedLibraryThreads while_running(threads);
-    call.run();
-  };
+    : threads_(threads), program_(fused_copy(chain, &kernel)) {
+  const ScopedLibraryThreads guard(threads_);
+  LibraryRoutine routine = library_kernel(fused_of(*program_), 1);
+  bind_library_ = std::move(routine.bind);
+  place_buffers(routine.workspace);
 }
 
 KernelTrial::KernelTrial(const Chain& chain, KernelCache& kernels, Compiler& compiler, int threads)
-    : program_(fused_copy(chain, nullptr)) {
-  const kir::Kernel& kernel = kernels.kernel_of(fused_of(*program_));
-  const ScratchLayout scratch = scratch_layout(kernel, 1);
-  std::vector<void*> buffers = allocate(scratch.bytes);
-  auto* const workspace = static_cast<std::byte*>(buffers.back());
-  buffers.pop_back();
-  std::vector<int64_t> constants = kernel.constants;
-  auto offset = scratch.offsets.begin();
-  for (const kir::Buffer& buffer : kernel.buffers) {
-    if (buffer.role == kir::Buffer::Role::scratch) buffers.push_back(workspace + *offset++);
-    if (buffer.role == kir::Buffer::Role::constants) buffers.push_back(constants.data());
-  }
-  check(buffers.size() == kernel.buffers.size(), "a kernel on trial checks indices");
-  const int64_t blocks = kir::evaluate(kernel.blocks, 1);
-  const double flops = kernel.flops_per_block * static_cast<double>(blocks);
-  kernel_ = [buffers, blocks, constants = std::move(constants), compiled = compiler.compile(kernel),
-             threads = pays_for_threads(flops) ? threads : 1] {
-    run_blocks(compiled, buffers.data(), 1, blocks, threads);
-    if (compiled.finish != nullptr) compiled.finish(buffers.data(), 1, 0, 0);
-  };
+    : threads_(threads),
+      program_(fused_copy(chain, nullptr)),
+      kernel_(&kernels.kernel_of(fused_of(*program_))),
+      compiled_(compiler.compile(*kernel_)),
+      constants_(kernel_->constants) {
+  place_buffers(scratch_layout(*kernel_, 1).bytes);
 }
 
-std::vector<void*> KernelTrial::allocate(int64_t workspace) {
-  const ir::Op& fused = fused_of(*program_);
-  std::vector<int64_t> offsets;
-  int64_t end = 0;
+/// Computes the offsets of the operands and results of the fused op and of `workspace` bytes.
+void KernelTrial::place_buffers(int64_t workspace) {
   const auto add = [&](int64_t bytes) {
-    offsets.push_back(end);
-    end += align_up(bytes);
+    offsets_.push_back(bytes_);
+    bytes_ += align_up(bytes);
   };
+  const ir::Op& fused = fused_of(*program_);
   for (const Value& v : fused.operands) add(v.type().bytes_at(1));
-  const int64_t operand_bytes = end;
   for (const ir::Result& r : fused.results) add(r.type.bytes_at(1));
   add(workspace);
-  memory_ = Arena(end);
-  fill_with_random_floats({memory_.data(), static_cast<size_t>(operand_bytes)});
-  std::vector<void*> buffers;
-  for (const int64_t offset : offsets) buffers.push_back(memory_.data() + offset);
-  return buffers;
+}
+
+void KernelTrial::bind(std::byte* memory) {
+  buffers_.clear();
+  for (const int64_t offset : offsets_) buffers_.push_back(memory + offset);
+  if (bind_library_) {
+    const ScopedLibraryThreads guard(threads_);
+    library_ = bind_library_(buffers_.data(), buffers_.back());
+    return;
+  }
+  auto* const workspace = static_cast<std::byte*>(buffers_.back());
+  buffers_.pop_back();
+  const ScratchLayout scratch = scratch_layout(*kernel_, 1);
+  auto offset = scratch.offsets.begin();
+  for (const kir::Buffer& buffer : kernel_->buffers) {
+    if (buffer.role == kir::Buffer::Role::scratch) buffers_.push_back(workspace + *offset++);
+    if (buffer.role == kir::Buffer::Role::constants) buffers_.push_back(constants_.data());
+  }
+  check(buffers_.size() == kernel_->buffers.size(), "a kernel on trial checks indices");
+}
+
+void KernelTrial::run_generated() const {
+  const int64_t blocks = kir::evaluate(kernel_->blocks, 1);
+  const double flops = kernel_->flops_per_block * static_cast<double>(blocks);
+  run_blocks(compiled_, buffers_.data(), 1, blocks, pays_for_threads(flops) ? threads_ : 1);
+  if (compiled_.finish != nullptr) compiled_.finish(buffers_.data(), 1, 0, 0);
 }
 
 double KernelTrial::run() const {
+  const ScopedLibraryThreads guard(threads_);
+  if (threads_ > 1) prepare_thread_pool(threads_);
   const Stopwatch watch;
-  kernel_();
+  bind_library_ ? library_.run() : run_generated();
   return watch.ms() / 1e3;
 }
 
 std::vector<double> shortest_seconds(const std::vector<std::unique_ptr<KernelTrial>>& trials) {
-  for (const auto& trial : trials) trial->run();  // touches the memory of the results
-  std::vector<double> shortest(trials.size(), std::numeric_limits<double>::infinity());
-  double best = std::numeric_limits<double>::infinity();
-  const auto run_round = [&](double limit) {
+  constexpr double kNotRun = std::numeric_limits<double>::infinity();
+  std::vector<double> shortest(trials.size(), kNotRun);
+  std::vector<bool> fails(trials.size());
+  double best = kNotRun;
+  const auto run_round = [&](double limit, bool counts) {
     for (size_t i = 0; i < trials.size(); ++i) {
-      if (!std::isinf(shortest[i]) && shortest[i] > limit * best) continue;
-      shortest[i] = std::min(shortest[i], trials[i]->run());
-      best = std::min(best, shortest[i]);
+      if (fails[i] || (shortest[i] != kNotRun && shortest[i] > limit * best)) continue;
+      try {
+        const double seconds = trials[i]->run();
+        if (counts) shortest[i] = std::min(shortest[i], seconds);
+      } catch (const DeviceError&) {
+        fails[i] = true;
+        shortest[i] = kNotRun;
+      }
     }
+    best = std::ranges::min(shortest);
   };
+  if (trials.empty()) return shortest;
+  run_round(kFirst.limit, false);  // touches the memory of the results
   for (const Rounds& rounds : {kFirst, kClose}) {
     const Stopwatch watch;
     for (int i = 0; i < rounds.max && (i < rounds.min || watch.ms() < kBudgetMs); ++i) {
-      run_round(rounds.limit);
+      run_round(rounds.limit, true);
     }
   }
   return shortest;

@@ -4,20 +4,23 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <ranges>
 #include <string_view>
 #include <tuple>
 
 #include "codegen/backend.h"
-#include "codegen/schedule.h"
-#include "executor/cpu/kernel_trial.h"
 #include "executor/cpu_libraries/library.h"
 #include "executor/device/op_cost.h"
 #include "executor/device/out_of_memory.h"
+#include "executor/device/random_bytes.h"
+#include "executor/host/arena.h"
+#include "executor/host/directory_lock.h"
 #include "executor/host/parallel.h"
 #include "ir/print.h"
 #include "ir/stopwatch.h"
+#include "ops/loops.h"
 #include "ops/table.h"
 
 namespace fluid {
@@ -29,6 +32,9 @@ constexpr double kFarSlower = 4;   // predicted factor from which generated code
 
 constexpr std::string_view kKeyPrefix = "kernels ";
 constexpr const char* kGenerated = "generated";
+constexpr double kFailed = std::numeric_limits<double>::infinity();
+// A part of the key of an entry. Raise it when Fluid's own kernels change, or how they are timed.
+constexpr int kTrialVersion = 1;
 
 /// Names the kernel of `candidate`, with the layouts that it requires: "onednn.conv2d plain nhwc ->
 /// nhwc".
@@ -67,10 +73,15 @@ bool is_timed(const ir::Op& op) {
   return std::ranges::all_of(op.operands, is_float_value) && cost_of(op, 1).flops >= kMinFlops;
 }
 
-/// Parses an entry of the record.
+/// Parses an entry of the record. The time of a kernel that failed is infinite.
 std::map<std::string, double> parse(const std::string& entry) {
   try {
-    return nlohmann::json::parse(entry).at("seconds").get<std::map<std::string, double>>();
+    std::map<std::string, double> seconds;
+    const auto json = nlohmann::json::parse(entry);
+    for (const auto& [kernel, time] : json.at("seconds").items()) {
+      seconds[kernel] = time.is_null() ? kFailed : time.get<double>();
+    }
+    return seconds;
   } catch (const nlohmann::json::exception&) {
     throw UserError("the tuning record has a malformed entry of kernel times: " + entry);
   }
@@ -91,30 +102,46 @@ KernelTuner::KernelTuner(const TargetDescription& cpu, Settings settings)
     : cpu_(cpu),
       settings_(std::move(settings)),
       cache_(settings_.cache_dir, CompilerOptions().cache_limit),
-      kernels_(cpu_accumulators(cpu.vector_bits)) {}
+      kernels_(cpu_accumulators(cpu.vector_bits)) {
+  for (const auto& [key, entry] : settings_.record) {
+    if (!key.starts_with(kKeyPrefix)) continue;
+    parse(entry);
+    entries_.emplace(key, entry);
+  }
+}
 
 KernelTimes KernelTuner::measured(KernelTimes kernels) {
   std::vector<KernelCandidate>& libraries = kernels.libraries;
   if (libraries.empty() || !is_timed(kernels.op)) return kernels;
   const std::optional<Seconds> seconds = seconds_of(kernels);
   if (!seconds) return kernels;
-  std::erase_if(libraries,
-                [&](const KernelCandidate& c) { return !seconds->contains(label_of(c)); });
-  if (libraries.empty()) return kernels;
+  const auto is_unknown = [&](const KernelCandidate& c) {
+    const auto known = seconds->find(label_of(c));
+    return known == seconds->end() || known->second == kFailed;
+  };
+  std::erase_if(libraries, is_unknown);
   for (KernelCandidate& candidate : libraries) {
     candidate.seconds = seconds->at(label_of(candidate));
     candidate.measured = true;
   }
-  const double best = std::ranges::min(libraries, {}, &KernelCandidate::seconds).seconds;
+  std::ranges::sort(libraries, {}, &KernelCandidate::seconds);
+  // A group of equal times starts at the fastest kernel that the previous group does not contain,
+  // because passes may reject all kernels of a group.
+  double first = 0;
+  std::vector<double> distinct;
   for (KernelCandidate& candidate : libraries) {
-    if (candidate.seconds <= kTie * best) candidate.seconds = best;
+    if (candidate.seconds > kTie * first) distinct.push_back(first = candidate.seconds);
+    candidate.seconds = first;
   }
   std::ranges::sort(libraries, {}, [&](const KernelCandidate& c) {
     return std::tuple(c.seconds, position_of(kernels.op, c), label_of(c));
   });
   if (const auto generated = seconds->find(kGenerated); generated != seconds->end()) {
-    const bool wins = kTie * generated->second < best;
-    kernels.generated = wins ? generated->second : std::max(generated->second, kTie * best);
+    kernels.generated = generated->second;
+    for (const double library : distinct) {
+      const bool equal = kernels.generated < kTie * library && library < kTie * kernels.generated;
+      if (equal) kernels.generated = kTie * library;
+    }
   }
   return kernels;
 }
@@ -122,70 +149,94 @@ KernelTimes KernelTuner::measured(KernelTimes kernels) {
 /// Returns the times of the kernels; nullopt if they are not timed.
 std::optional<KernelTuner::Seconds> KernelTuner::seconds_of(const KernelTimes& kernels) {
   const std::string digits = ObjectCache::hash_digits(
-      fmt::format("{}\n{}, {}, {} threads\n{}, {}", text_of(chain_of(kernels)), cpu_.cpu,
+      fmt::format("{}\n{}, {}, {} threads\n{}, {}, {}", text_of(chain_of(kernels)), cpu_.cpu,
                   fmt::join(std::views::keys(cpu_.gops), " "), cpu_.threads,
-                  emit::code_generator_version(), library_version()));
+                  emit::code_generator_version(), library_version(), kTrialVersion));
   const std::string key = std::string(kKeyPrefix) + digits;
   const std::scoped_lock lock(mutex_);
-  if (const auto used = used_.find(key); used != used_.end()) return parse(used->second);
-  std::optional<std::string> entry;
-  if (const auto recorded = settings_.record.find(key); recorded != settings_.record.end()) {
-    entry = recorded->second;
-  } else if (settings_.measures) {
-    entry = cached_or_measured("k" + digits, kernels);
-    if (entry && settings_.communicator != nullptr)
-      entry = settings_.communicator->propose(key, *entry);
+  if (const auto known = entries_.find(key); known != entries_.end()) return parse(known->second);
+  if (!settings_.measures || not_timed_.contains(key)) return std::nullopt;
+  std::optional<std::string> entry = cached_or_measured("k" + digits, kernels);
+  if (!entry) {
+    not_timed_.insert(key);
+    return std::nullopt;
   }
-  if (!entry) return std::nullopt;
-  used_[key] = *entry;
+  if (settings_.communicator != nullptr) entry = settings_.communicator->propose(key, *entry);
+  entries_[key] = *entry;
   return parse(*entry);
 }
 
+/// Of the processes that share the cache, one times the op, while the others wait.
 std::optional<std::string> KernelTuner::cached_or_measured(const std::string& key,
                                                            const KernelTimes& kernels) {
-  if (const auto cached = cache_.find(key)) return cached;
+  if (auto cached = cache_.find(key)) return cached;
+  std::optional<DirectoryLock> lock;
+  if (!settings_.cache_dir.empty()) lock.emplace(settings_.cache_dir);
+  if (auto cached = cache_.find(key)) return cached;
   std::optional<std::string> entry = measure(kernels);
   if (entry) cache_.store(key, *entry);
   return entry;
+}
+
+std::vector<KernelTuner::NamedTrial> KernelTuner::trials_of(const KernelTimes& kernels) {
+  const KernelTrial::Chain chain = chain_of(kernels);
+  std::vector<NamedTrial> trials;
+  for (const KernelCandidate& candidate : kernels.libraries) {
+    if (!kernels.epilogue.empty() && !candidate.accepts_layouts(kernels.op, *chain.back()))
+      continue;
+    trials.push_back({.label = label_of(candidate)});
+    try {
+      trials.back().trial = std::make_unique<KernelTrial>(chain, candidate, cpu_.threads);
+    } catch (const OutOfMemory&) {
+      throw;
+    } catch (const DeviceError&) {
+      // The library cannot prepare this kernel.
+    }
+  }
+  const double best = std::ranges::min(kernels.libraries, {}, &KernelCandidate::seconds).seconds;
+  if (!kernels.epilogue.empty() || kernels.generated > kFarSlower * best) return trials;
+  if (!compiler_) {
+    compiler_.emplace(CompilerOptions{.cache_dir = settings_.cache_dir, .threads = cpu_.threads});
+  }
+  trials.push_back(
+      {.label = kGenerated,
+       .trial = std::make_unique<KernelTrial>(chain, kernels_, *compiler_, cpu_.threads)});
+  return trials;
 }
 
 /// Times the kernels. Returns nullopt if there is too little memory, which may not be so in a later
 /// run.
 std::optional<std::string> KernelTuner::measure(const KernelTimes& kernels) {
   const Stopwatch watch;
-  const KernelTrial::Chain chain = chain_of(kernels);
-  std::vector<std::string> labels;
-  std::vector<std::unique_ptr<KernelTrial>> trials;
+  start_pool(cpu_.threads);
+  auto seconds = nlohmann::ordered_json::object();
   try {
-    for (const KernelCandidate& candidate : kernels.libraries) {
-      if (!kernels.epilogue.empty() && !candidate.accepts_layouts(kernels.op, *chain.back()))
-        continue;
-      try {
-        trials.push_back(std::make_unique<KernelTrial>(chain, candidate, cpu_.threads));
-        labels.push_back(label_of(candidate));
-      } catch (const OutOfMemory&) {
-        throw;
-      } catch (const DeviceError&) {
-        // The library cannot prepare this kernel.
-      }
+    std::vector<NamedTrial> named = trials_of(kernels);
+    int64_t bytes = 0;
+    for (const NamedTrial& each : named) {
+      seconds[each.label] = nullptr;
+      if (each.trial) bytes = std::max(bytes, each.trial->bytes());
     }
-    const double best = std::ranges::min(kernels.libraries, {}, &KernelCandidate::seconds).seconds;
-    if (kernels.epilogue.empty() && kernels.generated < kFarSlower * best) {
-      if (!compiler_)
-        compiler_.emplace(
-            CompilerOptions{.cache_dir = settings_.cache_dir, .threads = cpu_.threads});
-      trials.push_back(std::make_unique<KernelTrial>(chain, kernels_, *compiler_, cpu_.threads));
-      labels.emplace_back(kGenerated);
+    const Arena memory(bytes);
+    fill_with_random_floats({memory.data(), static_cast<size_t>(bytes)});
+    std::vector<std::string> labels;
+    std::vector<std::unique_ptr<KernelTrial>> trials;
+    for (NamedTrial& each : named) {
+      if (!each.trial) continue;
+      each.trial->bind(memory.data());
+      labels.push_back(each.label);
+      trials.push_back(std::move(each.trial));
     }
-    const std::vector<double> seconds = shortest_seconds(trials);
-    auto entry = nlohmann::ordered_json{{"op", text_of(chain)}};
-    for (size_t i = 0; i < labels.size(); ++i) entry["seconds"][labels[i]] = rounded(seconds[i]);
-    ++timed_ops_;
-    ms_ += watch.ms();
-    return entry.dump();
+    const std::vector<double> shortest = shortest_seconds(trials);
+    for (size_t i = 0; i < labels.size(); ++i) {
+      if (shortest[i] != kFailed) seconds[labels[i]] = rounded(shortest[i]);
+    }
   } catch (const OutOfMemory&) {
     return std::nullopt;
   }
+  ++timed_ops_;
+  ms_ += watch.ms();
+  return nlohmann::ordered_json{{"op", text_of(chain_of(kernels))}, {"seconds", seconds}}.dump();
 }
 
 bool has_kernel_times(const std::map<std::string, std::string>& record) {
@@ -195,7 +246,7 @@ bool has_kernel_times(const std::map<std::string, std::string>& record) {
 
 std::map<std::string, std::string> KernelTuner::record() const {
   const std::scoped_lock lock(mutex_);
-  return used_;
+  return entries_;
 }
 
 int KernelTuner::timed_ops() const {

@@ -4,12 +4,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "codegen/compiler.h"
 #include "codegen/object_cache.h"
 #include "executor/comm/communicator.h"
+#include "executor/cpu/kernel_trial.h"
 #include "executor/device/kernel_cache.h"
 #include "executor/host/target_description.h"
 #include "passes/target.h"
@@ -43,26 +45,31 @@ class KernelTuner {
   /// `cpu`: this machine's CPU.
   KernelTuner(const TargetDescription& cpu, Settings settings);
 
-  /// Returns `kernels` with measured times, library kernels sorted fastest first. Times that
-  /// differ by less than 3 % count as equal: library kernels then keep the order in which the op's
-  /// definition lists them, and generated code comes last. Returns `kernels` itself for an op
-  /// that is not timed: one of few FLOPs, one whose operands are not floats, one for which memory
-  /// is lacking, and one without an entry if Settings::measures is not set. Drops library kernels
-  /// that fail.
+  /// Returns `kernels` with measured times, library kernels sorted fastest first. Kernels that are
+  /// at most 3 % slower than another get its time: library kernels then have the order in which the
+  /// op's definition lists them, and generated code comes last. Drops library kernels that fail.
+  /// Returns `kernels` itself for an op that is not timed: one of few FLOPs, one whose operands are
+  /// not floats, one for which memory is lacking, and one without an entry if Settings::measures is
+  /// not set.
   ///
   /// Generated code is timed only where it was predicted to take less than four times as long as
   /// the fastest library kernel, and never with an epilogue.
   KernelTimes measured(KernelTimes kernels);
 
-  /// Returns the entries that this process used or measured.
+  /// Returns the entries of Settings::record, and those that this process read or measured.
   std::map<std::string, std::string> record() const;
   int timed_ops() const;  ///< number of ops that this process timed
   double ms() const;      ///< time that timing took in ms
 
  private:
-  using Seconds = std::map<std::string, double>;  ///< kernel -> time
+  using Seconds = std::map<std::string, double>;  ///< kernel -> time; infinite if the kernel fails
+  struct NamedTrial {
+    std::string label;                        ///< kernel and layouts
+    std::unique_ptr<KernelTrial> trial = {};  ///< null if the library cannot prepare the kernel
+  };
   std::optional<Seconds> seconds_of(const KernelTimes& kernels);
   std::optional<std::string> cached_or_measured(const std::string& key, const KernelTimes& kernels);
+  std::vector<NamedTrial> trials_of(const KernelTimes& kernels);
   std::optional<std::string> measure(const KernelTimes& kernels);
 
   TargetDescription cpu_;
@@ -71,7 +78,8 @@ class KernelTuner {
   KernelCache kernels_;
   std::optional<Compiler> compiler_;  ///< created when generated code is first timed
   mutable std::mutex mutex_;
-  std::map<std::string, std::string> used_;  ///< the result of record()
+  std::map<std::string, std::string> entries_;  ///< the result of record()
+  std::set<std::string> not_timed_;             ///< keys of ops for which memory was lacking
   int timed_ops_ = 0;
   double ms_ = 0;
 };

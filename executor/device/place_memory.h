@@ -79,9 +79,9 @@ class PlaceMemory {
   /// little memory. The old memory then keeps its content, perhaps at other addresses, unless
   /// is_lost().
   virtual std::shared_ptr<PlaceMemory> reallocate(const RegionSizes& regions) = 0;
-  /// Announces that reallocate() will soon be called with about these regions. The place may
-  /// prepare memory meanwhile.
-  virtual void expect(const RegionSizes& /*regions*/) {}
+  /// Prepares memory for a later reallocate() to about these regions, while the caller goes on.
+  /// Regions of 0 bytes free the prepared memory.
+  virtual void prepare_for(const RegionSizes& /*regions*/) {}
   /// Whether a failed reallocate() lost the content of the memory.
   bool is_lost() const { return memory_.state == nullptr; }
 

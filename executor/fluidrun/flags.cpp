@@ -124,6 +124,10 @@ std::unique_ptr<Target> target_of(Place place, const PlaceFlags& flags) {
                    flags.tune);
 }
 
+std::unique_ptr<Target> predicting_target_of(Place place, const PlaceFlags& flags) {
+  return target_of(place, threads_of(flags), {workspace_of(flags), flags.tf32}, flags.cache_dir);
+}
+
 void add_memory_flag(CLI::App& command, PlaceFlags& flags) {
   begin_group(command, kMemoryGroup);
   command

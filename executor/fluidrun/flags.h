@@ -68,6 +68,8 @@ Mode parse_step_mode(const std::string& name);
 
 /// The compile target (a CPU or GPU) for `place`.
 std::unique_ptr<Target> target_of(Place place, const PlaceFlags& flags);
+/// Like target_of(), but times no kernels in spite of --tune.
+std::unique_ptr<Target> predicting_target_of(Place place, const PlaceFlags& flags);
 
 /// The number of CPU threads: the value of --threads, or the executor's default if --threads is 0.
 int threads_of(const PlaceFlags& flags);

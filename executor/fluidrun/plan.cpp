@@ -156,6 +156,9 @@ PlanTarget plan_target(const PlanFlags& flags, const GpuLibraryOptions& librarie
     std::unique_ptr<Target> target = target_of(place, flags.place);
     return {place, std::move(target), place.str(), memory_limit_of(place)};
   }
+  if (flags.place.tune) {
+    throw UserError("--tune times kernels on this machine: it cannot be given with --target");
+  }
   const std::string description = read_file(flags.target);
   const Place place = place_on_target(flags, description);
   if (place.kind == Place::Kind::cuda) {
@@ -241,7 +244,11 @@ int run(const PlanFlags& flags) {
   const StepPlanner planner(program, *target, session);
   const PlannedStep step = planner.plan_step(flags.batch);
   const std::vector<std::string> rejected = target->rejection_messages();
-  const int64_t fitting = limit > 0 ? largest_batch(planner, limit) : 0;
+  // Plans of other steps only estimate their memory, for which no kernels need to be timed.
+  const std::unique_ptr<Target> predicting =
+      flags.place.tune ? predicting_target_of(place, flags.place) : nullptr;
+  const StepPlanner estimates(program, predicting ? *predicting : *target, session);
+  const int64_t fitting = limit > 0 ? largest_batch(estimates, limit) : 0;
   if (limit > 0 && fitting == 0) throw UserError("not even a batch of 1 fits " + flags.memory);
   if (flags.json) {
     fmt::print("{}\n", json_of(step, flags, program, name, fitting));
@@ -256,7 +263,7 @@ int run(const PlanFlags& flags) {
   }
   print_memory(step, memory);
   if (options.amp && trains) {
-    fmt::print("{}\n", f32_comparison_text(planner, flags.batch, step.arena_bytes()));
+    fmt::print("{}\n", f32_comparison_text(estimates, flags.batch, step.arena_bytes()));
     const std::string note = half_instructions_text(*target, options.amp->dtype);
     if (!note.empty()) fmt::print("{}\n", note);
   }

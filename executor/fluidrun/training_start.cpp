@@ -23,7 +23,7 @@ void print_o2_memory(const PreparedTraining& t) {
   options.micro_batches = t.flags.micro_batches;
   options.debug.check_finite = t.flags.check_finite;
   set_world(options, t.flags.world, t.world);
-  const std::unique_ptr<Target> target = target_of(t.executor.place(), t.flags.place);
+  const std::unique_ptr<Target> target = predicting_target_of(t.executor.place(), t.flags.place);
   const StepPlanner planner(t.program, *target, session_options(options));
   const int64_t arena_bytes = planner.plan_step(batch).arena_bytes();
   print_to(stderr, "O2: {} for a training step; {}\n", bytes_text(static_cast<double>(arena_bytes)),

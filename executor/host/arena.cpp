@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -16,7 +17,7 @@ namespace fluid {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kPopulatedAtOnce = 4 * kHugePage;
+constexpr size_t kPrefaultedAtOnce = 4 * kHugePage;
 
 }  // namespace
 
@@ -42,32 +43,33 @@ int64_t Arena::resident_bytes() const {
   return static_cast<int64_t>(present) * static_cast<int64_t>(page);
 }
 
-void Arena::populate(int64_t bytes) {
+void Arena::prefault(int64_t bytes) {
 #ifdef MADV_POPULATE_WRITE
-  populated_ = std::min(bytes, size_);
+  if (std::filesystem::exists("/sys/devices/system/node/node1")) return;
+  prefaulted_ = std::min(bytes, size_);
   const auto work = [begin = data_,
-                     bytes = static_cast<size_t>(populated_)](const std::stop_token& stop) {
-    for (size_t at = 0; at < bytes && !stop.stop_requested(); at += kPopulatedAtOnce) {
-      const size_t part = std::min(kPopulatedAtOnce, bytes - at);
+                     bytes = static_cast<size_t>(prefaulted_)](const std::stop_token& stop) {
+    for (size_t at = 0; at < bytes && !stop.stop_requested(); at += kPrefaultedAtOnce) {
+      const size_t part = std::min(kPrefaultedAtOnce, bytes - at);
       if (madvise(begin + at, part, MADV_POPULATE_WRITE) != 0) return;  // Linux before 5.14
     }
   };
   try {
-    populating_ = std::jthread(work);
+    prefaulting_ = std::jthread(work);
   } catch (const std::system_error&) {
     // Without another thread, the first use of each page does it.
   }
 #endif
 }
 
-void Arena::stop_populating() {
-  populating_.request_stop();
-  if (populating_.joinable()) populating_.join();
+void Arena::stop_prefaulting() {
+  prefaulting_.request_stop();
+  if (prefaulting_.joinable()) prefaulting_.join();
 }
 
 void Arena::shrink(int64_t bytes) {
   check(bytes <= size_, "an arena cannot grow");
-  if (populated_ > bytes) stop_populating();
+  if (prefaulted_ > bytes) stop_prefaulting();
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   auto* const base = static_cast<std::byte*>(mapping_);
   const size_t used = static_cast<size_t>(data_ - base) + static_cast<size_t>(bytes);
@@ -77,7 +79,7 @@ void Arena::shrink(int64_t bytes) {
 }
 
 Arena::~Arena() {
-  stop_populating();
+  stop_prefaulting();
   if (mapping_ != nullptr) munmap(mapping_, mapped_);
 }
 
@@ -88,8 +90,8 @@ Arena& Arena::operator=(Arena&& other) noexcept {
   std::swap(size_, other.size_);
   std::swap(mapping_, other.mapping_);
   std::swap(mapped_, other.mapped_);
-  std::swap(populated_, other.populated_);
-  std::swap(populating_, other.populating_);
+  std::swap(prefaulted_, other.prefaulted_);
+  std::swap(prefaulting_, other.prefaulting_);
   return *this;
 }
 

@@ -17,9 +17,10 @@ class Arena {
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&& other) noexcept;
 
-  /// Starts a thread that backs the first `bytes` bytes with physical memory, which otherwise
-  /// happens page by page when the memory is first used. Does nothing if the system cannot do so.
-  void populate(int64_t bytes);
+  /// Starts a thread that prefaults the first `bytes` bytes: backs them with physical memory, which
+  /// otherwise happens page by page at the first use. Does nothing if the system cannot do so, and
+  /// on a machine with several NUMA nodes, where the thread that uses a page first should place it.
+  void prefault(int64_t bytes);
   /// Reduces the size to `bytes`, and returns the rest to the system.
   void shrink(int64_t bytes);
 
@@ -28,14 +29,14 @@ class Arena {
   int64_t resident_bytes() const;  ///< bytes that are backed by physical memory
 
  private:
-  void stop_populating();
+  void stop_prefaulting();
 
   std::byte* data_ = nullptr;
   int64_t size_ = 0;
   void* mapping_ = nullptr;
   size_t mapped_ = 0;
-  int64_t populated_ = 0;    ///< bytes that `populating_` backs with physical memory
-  std::jthread populating_;  ///< not joinable before populate()
+  int64_t prefaulted_ = 0;    ///< bytes that `prefaulting_` backs with physical memory
+  std::jthread prefaulting_;  ///< not joinable before prefault()
 };
 
 }  // namespace fluid

@@ -1,9 +1,6 @@
 #include "executor/host/machine_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,6 +13,7 @@
 #include "codegen/object_cache.h"
 #include "executor/device/out_of_memory.h"
 #include "executor/device/step_times.h"
+#include "executor/host/directory_lock.h"
 #include "executor/host/measure_rates.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
@@ -32,23 +30,6 @@ void notify(const std::string& text) {
   const std::scoped_lock lock(listener_mutex);
   if (listener) listener(text);
 }
-
-/// Locks a directory against other processes and threads for the lifetime of the object. Does
-/// nothing on a file system without locks.
-class DirectoryLock {
- public:
-  explicit DirectoryLock(const std::string& directory)
-      : fd_(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (fd_ >= 0) flock(fd_, LOCK_EX);
-  }
-  ~DirectoryLock() {
-    if (fd_ >= 0) close(fd_);
-  }
-  DirectoryLock(const DirectoryLock&) = delete;
-
- private:
-  int fd_;
-};
 
 bool is_same_cpu(const TargetDescription& a, const TargetDescription& b) {
   return a.cpu == b.cpu && a.has_same_isa(b);

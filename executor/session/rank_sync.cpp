@@ -42,9 +42,14 @@ void scatter_sharded_variables(Session& session, const ProcessGroup& group,
   }
 }
 
+std::map<std::string, std::string> merge_tuning_records(
+    const ProcessGroup& group, const std::map<std::string, std::string>& own) {
+  if (group.is_single_process()) return own;
+  return merge_by_lowest_rank(*group.communicator(), group.world(), own);
+}
+
 void TuningSync::merge_choices(const ProcessGroup& group, Session& session) {
-  agreed_ =
-      merge_by_lowest_rank(*group.communicator(), group.world(), session.device().tuning_record());
+  agreed_ = merge_tuning_records(group, session.device().tuning_record());
   session.adopt_tuning_record(agreed_);
 }
 

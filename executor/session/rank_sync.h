@@ -28,6 +28,11 @@ std::optional<Tensor> gather_variable(Session& session, const ProcessGroup& grou
 void scatter_sharded_variables(Session& session, const ProcessGroup& group,
                                const std::function<Tensor(const std::string&)>& full_value);
 
+/// Collective. Merges the tuning records of all ranks; for a key that several ranks hold, the
+/// lowest rank's entry wins.
+std::map<std::string, std::string> merge_tuning_records(
+    const ProcessGroup& group, const std::map<std::string, std::string>& own);
+
 /// Keeps tuning choices, such as the algorithms of a library, equal on all ranks.
 class TuningSync {
  public:

@@ -160,7 +160,7 @@ std::unique_ptr<CompiledProgram> StepCache::compile(const Options& options, int6
     passes_ms_ += watch.ms();
     const RegionSizes regions = required_regions(entry->plan);
     check_memory(regions, batch);
-    memory_->expect(regions);
+    if (device_->threads() > 1) memory_->prepare_for(regions);
     entry->executable = device_->compile(*entry->program, entry->plan, options);
   }
   entry->feeds = feeds_of(*entry->program, entry->plan, *recorded_);
@@ -267,6 +267,17 @@ AddedSteps StepCache::add_steps(std::span<const Options> wanted,
                                 const std::function<bool(const std::string&)>& has_value,
                                 const std::function<void()>& before_binding) {
   require_runnable();
+  try {
+    return compile_and_bind(wanted, has_value, before_binding);
+  } catch (...) {
+    memory_->prepare_for({});
+    throw;
+  }
+}
+
+AddedSteps StepCache::compile_and_bind(std::span<const Options> wanted,
+                                       const std::function<bool(const std::string&)>& has_value,
+                                       const std::function<void()>& before_binding) {
   Programs compiled;
   Steps steps;
   // Compile and check the memory limit first, so that an error leaves the cache unchanged.

@@ -87,6 +87,9 @@ class StepCache {
  private:
   using Programs = std::vector<std::unique_ptr<CompiledProgram>>;
   using Steps = std::vector<std::unique_ptr<PreparedStep>>;
+  AddedSteps compile_and_bind(std::span<const Options> wanted,
+                              const std::function<bool(const std::string&)>& has_value,
+                              const std::function<void()>& before_binding);
   std::unique_ptr<CompiledProgram> compile(const Options& options, int64_t batch,
                                            const ir::Program& program);
   bool has_equal_global_batch(const Options& options, const Options& wanted) const;

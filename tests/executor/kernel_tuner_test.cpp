@@ -120,6 +120,38 @@ TEST_F(KernelTuning, UsesTheTimesOfARecordWithoutMeasuring) {
   EXPECT_FALSE(unchanged.libraries.at(0).measured);
 }
 
+TEST_F(KernelTuning, KernelsThatPassesMayRejectDecideNoTie) {
+  const Convolution p;
+  KernelTuner measuring(describe_host(1), {.measures = true});
+  measuring.measured(predicted(p, {}));
+  KernelTuner tuner(describe_host(1),
+                    {.record = with_times(measuring.record(), [](const std::string& kernel) {
+                       if (kernel.starts_with("winograd.conv2d_across")) return 1.0;
+                       return kernel.starts_with("winograd") ? 1.04 : 1.05;
+                     })});
+  const std::vector<KernelCandidate> libraries = tuner.measured(predicted(p, {})).libraries;
+  ASSERT_GT(libraries.size(), 2U);
+  EXPECT_EQ(libraries[0].kernel, "winograd.conv2d_across");
+  EXPECT_EQ(libraries[1].seconds, 1.04);
+  EXPECT_EQ(libraries[1].kernel, "onednn.conv2d") << "the definition lists it first";
+}
+
+TEST_F(KernelTuning, DropsKernelsThatFail) {
+  const Convolution p;
+  KernelTuner measuring(describe_host(1), {.measures = true});
+  measuring.measured(predicted(p, {}));
+  Record record = measuring.record();
+  auto entry = nlohmann::ordered_json::parse(record.begin()->second);
+  for (auto& [kernel, time] : entry.at("seconds").items()) {
+    if (kernel.starts_with("winograd")) time = nullptr;
+  }
+  record.begin()->second = entry.dump();
+  KernelTuner tuner(describe_host(1), {.record = record});
+  for (const KernelCandidate& c : tuner.measured(predicted(p, {})).libraries) {
+    EXPECT_EQ(c.kernel, "onednn.conv2d");
+  }
+}
+
 TEST_F(KernelTuning, GeneratedCodeMustBeClearlyFaster) {
   const Convolution p;
   KernelTuner measuring(describe_host(1), {.measures = true});
@@ -151,8 +183,8 @@ TEST_F(KernelTuning, RejectsAMalformedRecord) {
   const Convolution p;
   KernelTuner measuring(describe_host(1), {.measures = true});
   measuring.measured(predicted(p, {}));
-  KernelTuner tuner(describe_host(1), {.record = {{measuring.record().begin()->first, "{]"}}});
-  expect_user_error([&] { tuner.measured(predicted(p, {})); },
+  const Record malformed = {{measuring.record().begin()->first, "{]"}};
+  expect_user_error([&] { KernelTuner(describe_host(1), {.record = malformed}); },
                     "the tuning record has a malformed entry of kernel times: {]");
 }
 

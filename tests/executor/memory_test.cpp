@@ -1,17 +1,27 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <thread>
 
 #include "executor/cpu/host_memory.h"
 #include "executor/cpu/plan_guard.h"
-#include "executor/device/out_of_memory.h"
 #include "executor/device/variables.h"
 #include "executor/host/arena.h"
 #include "tests/support/errors.h"
 
 namespace fluid::memory_test {
 namespace {
+
+/// Waits until `resident` returns at least `bytes`. Returns false if it still returns 0 after 10 s.
+bool becomes_resident(const std::function<int64_t()>& resident, int64_t bytes) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto waited = [&] { return std::chrono::steady_clock::now() - begin; };
+  while (resident() < bytes && waited() < std::chrono::seconds(resident() == 0 ? 10 : 60)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return resident() > 0;
+}
 
 TEST(Arena, IsZeroedAndAligned) {
   Arena arena(5 << 20);
@@ -26,40 +36,53 @@ TEST(Arena, IsZeroedAndAligned) {
 TEST(Arena, IsBackedByMemoryBeforeItsFirstUse) {
   Arena arena(64 << 20);
   EXPECT_EQ(arena.resident_bytes(), 0);
-  arena.populate(24 << 20);
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (arena.resident_bytes() < 24 << 20 && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  arena.prefault(24 << 20);
+  if (!becomes_resident([&] { return arena.resident_bytes(); }, 24 << 20)) {
+    GTEST_SKIP() << "the system cannot prefault memory";
   }
-  if (arena.resident_bytes() == 0) GTEST_SKIP() << "the system cannot populate memory";
   EXPECT_EQ(arena.resident_bytes(), 24 << 20);
   arena.shrink((20 << 20) + 1);
   EXPECT_EQ(arena.size(), (20 << 20) + 1);
   EXPECT_EQ(arena.data()[20 << 20], std::byte{0});
 }
 
-TEST(Arena, IsFreedWhileItIsPopulated) {
+TEST(Arena, IsFreedWhileItIsPrefaulted) {
   for (int i = 0; i < 20; ++i) {
     Arena arena(64 << 20);
-    arena.populate(64 << 20);
+    arena.prefault(64 << 20);
     Arena moved = std::move(arena);
     moved.data()[0] = std::byte{1};
     if (i % 2 == 0) moved.shrink(1 << 20);
   }
 }
 
-TEST(HostMemory, TakesTheExpectedMemoryOnce) {
-  const RegionSizes small, large{.state = 32 << 20, .transient = 64 << 20};
-  HostMemory first(small);
-  first.expect(large);
-  first.expect(small);
-  const auto second = first.reallocate(large), third = second->reallocate(large);
-  EXPECT_EQ(second->regions(), large);
-  EXPECT_NE(second->addresses().state, third->addresses().state);
-  second->addresses().transient[(64 << 20) - 1] = std::byte{1};
-  const RegionSizes huge{.transient = int64_t{1} << 50};
-  first.expect(huge);
-  EXPECT_THROW(first.reallocate(huge), OutOfMemory);
+TEST(HostMemory, TakesThePreparedMemoryOnce) {
+  const RegionSizes large{.state = 32 << 20, .transient = 64 << 20};
+  HostMemory first({});
+  first.prepare_for(large);
+  first.prepare_for({.state = 1 << 20});
+  if (!becomes_resident([&] { return first.prepared_bytes(); }, large.total_bytes())) {
+    GTEST_SKIP() << "the system cannot prefault memory";
+  }
+  const auto second = first.reallocate(large);
+  EXPECT_EQ(second->resident_bytes(), large.total_bytes());
+  EXPECT_EQ(first.prepared_bytes(), 0);
+  const RegionSizes larger{.state = 32 << 20, .transient = 128 << 20};
+  second->prepare_for(larger);
+  EXPECT_EQ(static_cast<HostMemory&>(*second).prepared_bytes(), 0) << "both would be resident";
+  EXPECT_LT(second->reallocate(larger)->resident_bytes(), larger.total_bytes() / 2);
+}
+
+TEST(HostMemory, PreparedMemoryMayBeTooSmall) {
+  const RegionSizes small{.transient = 64 << 20}, large{.transient = 256 << 20};
+  HostMemory first({});
+  first.prepare_for(small);
+  EXPECT_EQ(first.reallocate(large)->regions(), large);
+  first.prepare_for(small);
+  first.prepare_for({});
+  EXPECT_EQ(first.prepared_bytes(), 0);
+  first.prepare_for({.transient = int64_t{1} << 50});
+  EXPECT_EQ(first.prepared_bytes(), 0);
 }
 
 TEST(Arena, SaysWhatTheSystemRefuses) { EXPECT_THROW(Arena(int64_t{1} << 60), DeviceError); }
