@@ -98,6 +98,28 @@ TEST_F(ParallelResume, IsExactInHalfWithSlicesAndSharedState) {
   }
 }
 
+TEST_F(ParallelResume, IsExactWithMeasuredTimesOfKernels) {
+  // The product with w1 is large enough to be timed.
+  write_plain(dir_.file("moving.fir"), R"(program @wide {
+  %x = data "x" : f32[?, 2]
+  %y = data "y" : f32[?, 1]
+  %w0 = param "w0" {init = "xavier_uniform"} : f32[2, 512]
+  %w1 = param "w1" {init = "xavier_uniform"} : f32[512, 512]
+  %w2 = param "w2" {init = "xavier_uniform"} : f32[512, 1]
+  %h0 = matmul(%x, %w0) : f32[?, 512]
+  %h1 = matmul(%h0, %w1) : f32[?, 512]
+  %p = matmul(%h1, %w2) : f32[?, 1]
+  %e = mse_loss(%p, %y) : f32[?, 1]
+  %loss = mean(%e) : f32[]
+  train(%loss) {optimizer = "adam", lr = 0.001}
+  output "loss" = %loss
+}
+)");
+  expect_same_with_stop("--tune --cache-dir kernels");
+  const std::string manifest = outcome("parted").checkpoint.at("manifest.json");
+  EXPECT_NE(manifest.find("\"kernels "), std::string::npos) << "the checkpoint has no times";
+}
+
 TEST_F(ParallelResume, MayBeInAnotherWorld) {
   run_command("sed -i s/sgd/adam/ " + dir_.file("line.fir"));
   const std::string flags = "--dtype f64 --checkpoint-dir ck --resume --log-json log.json ";
