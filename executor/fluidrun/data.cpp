@@ -41,6 +41,7 @@ struct DataFlags {
   int workers = 0;
   bool check = false, rate = false;
   std::string on_bad_record = "stop";
+  std::string cache_dir;
   bool skips() const { return on_bad_record == "skip"; }
 };
 
@@ -331,7 +332,8 @@ int run(const DataFlags& flags) {
   const bool leaves_out_bad_records = flags.check || flags.skips();
   const DataSource data =
       open_data(flags.spec, flags.split,
-                {.bad_records = leaves_out_bad_records ? BadRecords::drop : BadRecords::stop});
+                {.bad_records = leaves_out_bad_records ? BadRecords::drop : BadRecords::stop,
+                 .cache_dir = flags.cache_dir});
   // A stream cannot skip bad records: data.reader() throws UserError.
   if (data.stream != nullptr && flags.skips()) data.reader({.bad_records = BadRecords::drop});
   if (flags.rate) {
@@ -375,6 +377,8 @@ void add_data(CLI::App& app, Action& action) {
   command->add_option("--workers", flags->workers, "threads that read samples (default: all cores)")
       ->check(validate_positive_integer)
       ->type_name("N");
+  begin_group(*command, kDeviceGroup);
+  add_cache_flag(*command, flags->cache_dir);
   command->footer("Examples:\n  fluidrun data digits --check --draw 1\n\n" + data_help());
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
