@@ -336,6 +336,7 @@ int run(const DataFlags& flags) {
                  .cache_dir = flags.cache_dir});
   // A stream cannot skip bad records: data.reader() throws UserError.
   if (data.stream != nullptr && flags.skips()) data.reader({.bad_records = BadRecords::drop});
+  if (flags.check) data.data().check_files();
   if (flags.rate) {
     print_rate(data, flags);
     return 0;
@@ -357,8 +358,8 @@ void add_data(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_flag(
       "--check", flags->check,
-      "read every sample; list those that cannot be read, and exit with 1 if any, unless "
-      "--on-bad-record skips them");
+      "read every sample, and verify the checksums of files that have some; list the samples that "
+      "cannot be read, and exit with 1 if any, unless --on-bad-record skips them");
   add_bad_record_flag(*command, flags->on_bad_record,
                       "what to do with a sample that cannot be read: stop, where the data cannot "
                       "be opened with it, and exit with 1; or skip: describe the others, and "
