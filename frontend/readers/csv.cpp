@@ -57,19 +57,12 @@ class CsvScan {
     RecordFindings nothing;
     if (learns) nothing.categories.resize(rows_.columns().categorical().size());
     if (learns && needs_moments(context_, rows_)) nothing.moments.resize(rows_.columns().x.size());
-    const bool leaves_rows_out = skips_bad_records() || rows_.missing().drop_rows();
     RecordFindings found;
-    if (leaves_rows_out || has_split()) {
-      // Only then is known which rows are training rows.
-      found = examine({.categories = nothing.categories}, scan, nullptr);
-      if (!nothing.moments.empty()) {
-        const TrainingRows training = training_rows(scan, found);
-        TextScan unused;
-        found.moments = examine({.moments = nothing.moments}, unused, &training).moments;
-      }
-    } else if (!nothing.categories.empty() || !nothing.moments.empty()) {
-      const TrainingRows training = training_rows(scan, found);
-      found = examine(nothing, scan, &training);
+    const RecordsToExamine rows = rows_to_examine();
+    const bool divides_rows =
+        rows.skips_bad_records || rows.drops_rows || !rows.split_column.empty();
+    if (divides_rows || !nothing.categories.empty() || !nothing.moments.empty()) {
+      found = examine_records(rows, context_.split(), nothing, examination(), scan);
     } else {
       // The end of a file that was cut off is found before training starts.
       CsvRow row;
@@ -88,39 +81,34 @@ class CsvScan {
 
  private:
   int64_t samples() const { return file_.records() - kFirstRow; }
-  bool has_split() const { return rows_.columns().split.has_value(); }
-  bool skips_bad_records() const { return args_.bad_records() != BadRecords::stop; }
   const std::string& name_of(size_t column) const { return rows_.names()[column]; }
 
-  TrainingRows training_rows(const TextScan& scan, const RecordFindings& found) const {
-    return {context_.split(),
-            scan,
-            found,
-            samples(),
-            has_split() ? name_of(*rows_.columns().split) : "",
-            [&](int64_t sample) { return file_.location(kFirstRow + sample); }};
+  RecordsToExamine rows_to_examine() const {
+    const std::optional<size_t> split = rows_.columns().split;
+    return {.samples = samples(),
+            .chunk = file_.records_per_chunk(),
+            .skips_bad_records = args_.bad_records() != BadRecords::stop,
+            .drops_rows = rows_.missing().drop_rows(),
+            .split_column = split ? name_of(*split) : "",
+            .location = [&](int64_t sample) { return file_.location(kFirstRow + sample); }};
   }
 
-  /// Examines all rows. Adds the features of the rows in `training` to RecordFindings::moments.
-  RecordFindings examine(const RecordFindings& none, TextScan& scan,
-                         const TrainingRows* training) const {
-    const ExamineOptions options = {.chunk = file_.records_per_chunk(),
-                                    .skips_bad_records = skips_bad_records(),
-                                    .has_split = has_split()};
-    const auto examine_row = [&](int64_t sample, RecordFindings& found, std::string& split) {
+  /// Returns a function that finds categories and moments.
+  ExamineRecord examination() const {
+    return [&](int64_t sample, const TrainingRows& training, RecordFindings& found,
+               std::string& split) {
       thread_local CsvRow row;
       if (!rows_.parse(file_.read(kFirstRow + sample), row)) return false;
       for (size_t i = 0; i < found.categories.size(); ++i) {
         found.categories[i].index_of(row.categories[i], sample);
       }
-      const bool learns_moments = !found.moments.empty() && training->contains(sample);
+      const bool learns_moments = !found.moments.empty() && training.contains(sample);
       for (size_t i = 0; learns_moments && i < row.x.size(); ++i) {
         if (!std::isnan(row.x[i])) found.moments[i].add(row.x[i]);
       }
       split = row.split;
       return true;
     };
-    return examine_records(samples(), options, none, examine_row, scan);
   }
 
   /// Returns a copy of the given table, or one of what was found, with the columns, feeds and

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "frontend/readers/column_table_context.h"
+#include "frontend/readers/json_lines.h"
 #include "frontend/readers/kind.h"
 #include "frontend/readers/record_findings.h"
 #include "frontend/readers/record_source.h"
@@ -21,97 +22,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kJsonlKind = "jsonl";
 constexpr const char* kColumns = "columns";  ///< option name, and key in ColumnTable::columns
-constexpr size_t kMaxDepth = 8;              ///< maximum nesting of arrays
-constexpr double kMaxInteger = 0x1p53 - 1;   ///< doubles represent all integers up to this
-
-/// A key whose values are a column. The first good line determines shape and type.
-struct KeyColumn {
-  std::string key;
-  std::vector<int64_t> shape = {};  ///< shape of one sample
-  bool holds_text = false;
-  bool is_integer = true;  ///< whether the values of all lines are integers
-};
-
-/// The value of one key in one line.
-struct LineValue {
-  std::vector<int64_t> shape = {};
-  std::vector<double> numbers = {};
-  std::string text = {};
-  bool is_text = false, is_integer = true;
-};
-
-/// Appends the elements of `json` to `value`. All arrays at one depth must have equal lengths.
-/// `fail`(message) throws.
-template <class Fail>
-void flatten(const Json& json, size_t depth, LineValue& value, const Fail& fail) {
-  if (depth > kMaxDepth) fail("holds arrays that are nested too deeply");
-  if (json.is_array()) {
-    const auto length = static_cast<int64_t>(json.size());
-    if (value.shape.size() == depth && value.numbers.empty()) value.shape.push_back(length);
-    if (depth >= value.shape.size() || value.shape[depth] != length) {
-      fail("holds arrays of several lengths");
-    }
-    for (const Json& element : json) flatten(element, depth + 1, value, fail);
-    return;
-  }
-  if (depth != value.shape.size()) fail("holds arrays of several lengths");
-  if (json.is_string() && depth == 0) {
-    value.is_text = true;
-    value.text = json.get<std::string>();
-  } else if (json.is_number() || json.is_boolean()) {
-    const double number = json.is_boolean() ? (json.get<bool>() ? 1.0 : 0.0) : json.get<double>();
-    const double limit =
-        json.is_number_float() ? double{std::numeric_limits<float>::max()} : kMaxInteger;
-    if (!(std::abs(number) <= limit)) fail("holds a number that is too large");
-    value.is_integer = value.is_integer && !json.is_number_float();
-    value.numbers.push_back(number);
-  } else {
-    fail("holds neither numbers nor a string");
-  }
-}
-
-/// A line of a file.
-class JsonLine {
- public:
-  /// Throws UserError unless `record` is a JSON object.
-  JsonLine(const TextRecord& record, const std::string& path)
-      : record_(record),
-        path_(path),
-        object_(Json::parse(record.text, nullptr, /*allow_exceptions=*/false)) {
-    if (!object_.is_object()) fail("not a JSON object");
-  }
-
-  const Json& object() const { return object_; }
-
-  /// Throws UserError for a value that is no column.
-  LineValue value_of(const std::string& key) const {
-    const auto found = object_.find(key);
-    if (found == object_.end()) fail("no key '" + key + "'");
-    LineValue value;
-    flatten(*found, 0, value,
-            [&](const std::string& message) { fail("key '" + key + "' " + message); });
-    return value;
-  }
-
-  /// Throws UserError also for a value of another type or shape than those of `column`.
-  LineValue value_of(const KeyColumn& column) const {
-    LineValue value = value_of(column.key);
-    if (value.is_text != column.holds_text || value.shape != column.shape) {
-      fail("key '" + column.key + "' has another type or length than in the first line");
-    }
-    return value;
-  }
-
-  std::string location() const { return ir::file_and_line(path_, record_.line()); }
-  [[noreturn]] void fail(const std::string& message) const {
-    throw UserError(location() + ": " + message);
-  }
-
- private:
-  const TextRecord& record_;
-  const std::string& path_;
-  Json object_;
-};
+constexpr const char* kFloats = "floats";    ///< key in ColumnTable::columns: columns of f32
+constexpr const char* kNormalize = "normalize";
 
 /// The keys of a file that are columns, and the key of the column of option split=COLUMN.
 struct JsonKeys {
@@ -152,6 +64,49 @@ std::string split_text(const LineValue& value) {
   return ir::float_text(number);
 }
 
+/// Name of element `i` of a column in ColumnTable::moments: "x", or "x[3]" for an array.
+std::string element_name(const KeyColumn& column, int64_t i) {
+  return column.shape.empty() ? column.key : column.key + "[" + std::to_string(i) + "]";
+}
+
+/// Which columns of numbers are normalised, by option normalize=KEY,KEY.
+class NormalizedKeys {
+ public:
+  /// Throws UserError for a key that is no column of numbers.
+  NormalizedKeys(const DataArgs& args, const std::vector<KeyColumn>& columns) {
+    const std::string* option = args.find(kNormalize);
+    if (option == nullptr || option->empty()) return;
+    keys_ = ir::split_at_commas(*option);
+    std::vector<std::string> known;
+    for (const KeyColumn& column : columns) {
+      if (!column.holds_text) known.push_back(column.key);
+    }
+    for (const std::string& key : keys_) {
+      if (std::ranges::find(known, key) != known.end()) continue;
+      args.fail("option normalize: no key '" + key + "' of numbers" + did_you_mean(key, known));
+    }
+  }
+  bool contain(const KeyColumn& column) const {
+    return std::ranges::find(keys_, column.key) != keys_.end();
+  }
+
+ private:
+  std::vector<std::string> keys_;
+};
+
+/// Sets the rules of option missing for `columns`.
+void set_missing_rules(const ColumnTableContext& context, std::vector<KeyColumn>& columns) {
+  std::vector<std::string> names;
+  for (const KeyColumn& column : columns) names.push_back(column.key);
+  const MissingRules rules(context, names);
+  for (KeyColumn& column : columns) column.missing = rules.of(column.key);
+}
+
+bool needs_moments(const KeyColumn& column, const NormalizedKeys& normalized) {
+  const bool fills_in_mean = column.missing.kind == MissingRule::kMean;
+  return !column.holds_text && (fills_in_mean || normalized.contain(column));
+}
+
 /// Learns the columns from the lines of a file, and which lines are left out.
 class JsonlScan {
  public:
@@ -162,18 +117,32 @@ class JsonlScan {
   void run(TextScan& scan) const {
     if (file_.records() == 0) throw UserError(args_.path() + " holds no sample");
     JsonKeys keys = first_keys();
-    const RecordFindings found = examine(keys, scan);
-    ColumnTable table = context_.initial_table({"unknown"});
+    const NormalizedKeys normalized(args_, keys.columns);
+    const RecordFindings found = examine(keys, normalized, scan);
+    ColumnTable table = context_.initial_table({"missing", kNormalize, "unknown"});
     const bool learns = context_.given() == nullptr;
-    if (learns) table.columns[kColumns] = {};
+    if (learns) table.columns = {{kColumns, {}}, {kFloats, {}}};
+    const auto given_floats = table.columns.find(kFloats);
+    const std::vector<std::string> floats =
+        given_floats != table.columns.end() ? given_floats->second : std::vector<std::string>();
+    auto moments = found.moments.begin();
     for (size_t k = 0; k < keys.columns.size(); ++k) {
       KeyColumn& column = keys.columns[k];
-      column.is_integer = found.is_integer[k] != 0;
+      const bool is_float = std::ranges::find(floats, column.key) != floats.end();
+      column.is_integer = found.is_integer[k] != 0 && !is_float;
       if (column.holds_text) table.feeds[column.key] = column.key;
       if (!learns) continue;
       table.columns[kColumns].push_back(column.key);
+      if (!column.is_integer) table.columns[kFloats].push_back(column.key);
       if (column.holds_text) {
         table.classes[column.key] = categories_of(found.categories[k].texts());
+      }
+      for (int64_t i = 0; needs_moments(column, normalized) && i < column.numel(); ++i, ++moments) {
+        const std::string name = element_name(column, i);
+        if (moments->count() == 0) {
+          args_.fail("key '" + name + "' has no value in the training rows");
+        }
+        table.moments[name] = moments->moments();
       }
     }
     scan.table = table.to_json();
@@ -188,7 +157,7 @@ class JsonlScan {
   JsonKeys first_keys() const {
     for (int64_t record = 0; record < file_.records(); ++record) {
       try {
-        JsonKeys keys = keys_of(file_.read(record));
+        JsonKeys keys = keys_of(record);
         keys.first_line = record;
         return keys;
       } catch (const UserError&) {
@@ -198,13 +167,13 @@ class JsonlScan {
     return {.first_line = file_.records()};
   }
 
-  JsonKeys keys_of(const TextRecord& record) const {
-    const JsonLine line(record, file_.source_name());
+  JsonKeys keys_of(int64_t record) const {
+    const TextRecord text = file_.read(record);
+    const JsonLine line(text, file_.source_name());
     JsonKeys keys;
     if (context_.split().uses_column()) {
-      std::vector<std::string> names;
-      for (const auto& [key, value] : line.object().items()) names.push_back(key);
-      keys.split = column_of(line, context_.split().split_column(names));
+      keys.split.key = context_.split().split_column(line.keys());
+      set_type(keys.split, line);
       const Column type{keys.split.key, keys.split.is_integer ? DType::i64 : DType::f32,
                         keys.split.shape};
       if (type.numel() != 1) {
@@ -212,58 +181,120 @@ class JsonlScan {
                    ": a column to split by has one value a row");
       }
     }
-    for (const std::string& key : names_in(line.object())) {
-      if (key != keys.split.key) keys.columns.push_back(column_of(line, key));
+    for (const std::string& key : names_in(line.keys())) {
+      if (key != keys.split.key) keys.columns.push_back({.key = key});
     }
     if (keys.columns.empty() && keys.split.key.empty()) line.fail("the object has no key");
-    return keys;
-  }
-
-  static KeyColumn column_of(const JsonLine& line, const std::string& key) {
-    const LineValue value = line.value_of(key);
-    return {.key = key,
-            .shape = value.shape,
-            .holds_text = value.is_text,
-            .is_integer = value.is_integer};
-  }
-
-  /// Returns the keys that option columns or the given table selects, else all keys of `first`.
-  std::vector<std::string> names_in(const Json& first) const {
-    if (const std::string* columns = args_.find(kColumns)) return ir::split_at_commas(*columns);
-    std::vector<std::string> keys;
-    if (context_.given() != nullptr && context_.given()->columns.contains(kColumns)) {
-      for (const std::string& key : context_.given()->columns.at(kColumns)) {
-        if (first.contains(key)) keys.push_back(key);  // data for prediction has no labels
-      }
-      return keys;
+    set_missing_rules(context_, keys.columns);
+    std::vector<KeyColumn*> without_type;
+    for (KeyColumn& column : keys.columns) {
+      if (!set_type(column, line)) without_type.push_back(&column);
     }
-    for (const auto& [key, value] : first.items()) keys.push_back(key);
+    for (KeyColumn* column : without_type) set_type_from_later_line(*column, record);
     return keys;
   }
 
-  RecordFindings examine(const JsonKeys& keys, TextScan& scan) const {
+  /// Sets the type of `column` from its value in `line`. Returns false if that is missing and a
+  /// rule allows it. Throws UserError like JsonLine::value_of().
+  static bool set_type(KeyColumn& column, const JsonLine& line) {
+    const std::optional<LineValue> value = line.value_at(column.key);
+    if (!value) {
+      const bool is_allowed =
+          column.missing.fills_in() || column.missing.kind == MissingRule::kDropRow;
+      if (!is_allowed) line.value_of(column);  // throws
+      return false;
+    }
+    column.shape = value->shape;
+    column.holds_text = value->is_text;
+    column.is_integer = value->is_integer;
+    return true;
+  }
+
+  void set_type_from_later_line(KeyColumn& column, int64_t record) const {
+    while (++record < file_.records()) {
+      try {
+        const TextRecord text = file_.read(record);
+        if (set_type(column, JsonLine(text, file_.source_name()))) return;
+      } catch (const UserError&) {
+        if (!skips_bad_records()) throw;
+      }
+    }
+    args_.fail("key '" + column.key + "' has no value in any line");
+  }
+
+  /// Returns the keys that option columns or the given table selects, else `all`, those of a line.
+  std::vector<std::string> names_in(const std::vector<std::string>& all) const {
+    if (const std::string* columns = args_.find(kColumns)) return ir::split_at_commas(*columns);
+    if (context_.given() == nullptr || !context_.given()->columns.contains(kColumns)) return all;
+    std::vector<std::string> keys;
+    for (const std::string& key : context_.given()->columns.at(kColumns)) {
+      const bool is_there = std::ranges::find(all, key) != all.end();
+      if (is_there) keys.push_back(key);  // data for prediction has no labels
+    }
+    return keys;
+  }
+
+  RecordFindings examine(const JsonKeys& keys, const NormalizedKeys& normalized,
+                         TextScan& scan) const {
     const size_t count = keys.columns.size();
-    const bool has_split = !keys.split.key.empty();
-    const RecordFindings none = {.categories = std::vector<StringTable>(count),
-                                 .is_integer = std::vector<char>(count, 1)};
-    const auto examine_line = [&](int64_t sample, RecordFindings& found, std::string& split) {
+    RecordFindings none = {.categories = std::vector<StringTable>(count),
+                           .is_integer = std::vector<char>(count, 1)};
+    bool drops_lines = false;
+    int64_t moments = 0;
+    for (const KeyColumn& column : keys.columns) {
+      drops_lines |= column.missing.kind == MissingRule::kDropRow;
+      if (needs_moments(column, normalized)) moments += column.numel();
+    }
+    if (context_.given() == nullptr) none.moments.resize(static_cast<size_t>(moments));
+    const auto examine_line = [&](int64_t sample, const TrainingRows& training,
+                                  RecordFindings& found, std::string& split) {
+      if (sample < keys.first_line) keys_of(sample);  // throws the error of the line
       const TextRecord record = file_.read(sample);
-      if (sample < keys.first_line) keys_of(record);  // throws the error of the line
       const JsonLine line(record, file_.source_name());
       std::vector<LineValue> values;
-      for (const KeyColumn& column : keys.columns) values.push_back(line.value_of(column));
-      if (has_split) split = split_text(line.value_of(keys.split));
-      for (size_t k = 0; k < count; ++k) {
+      for (const KeyColumn& column : keys.columns) {
+        std::optional<LineValue> value = line.value_of(column);
+        if (!value) return false;
+        values.push_back(std::move(*value));
+      }
+      if (!keys.split.key.empty()) split = split_text(*line.value_of(keys.split));
+      for (size_t k = 0; k < count && !found.categories.empty(); ++k) {
         if (values[k].is_text) found.categories[k].index_of(values[k].text, sample);
-        if (!values[k].is_integer) found.is_integer[k] = 0;
+        if (!stays_integer(values[k], keys.columns[k])) found.is_integer[k] = 0;
+      }
+      if (!found.moments.empty() && training.contains(sample)) {
+        add_moments(keys.columns, normalized, values, found.moments);
       }
       return true;
     };
-    return examine_records(file_.records(),
-                           {.chunk = file_.records_per_chunk(),
+    return examine_records({.samples = file_.records(),
+                            .chunk = file_.records_per_chunk(),
                             .skips_bad_records = skips_bad_records(),
-                            .has_split = has_split},
-                           none, examine_line, scan);
+                            .drops_rows = drops_lines,
+                            .split_column = keys.split.key,
+                            .location = [&](int64_t sample) { return file_.location(sample); }},
+                           context_.split(), none, examine_line, scan);
+  }
+
+  /// Whether an i64 holds `value`, with the numbers that are filled in.
+  static bool stays_integer(const LineValue& value, const KeyColumn& column) {
+    const MissingRule& rule = column.missing;
+    const bool fills_in_integer =
+        rule.kind == MissingRule::kConstant && rule.constant == std::floor(rule.constant);
+    return value.is_integer && (!value.has_missing || fills_in_integer);
+  }
+
+  static void add_moments(const std::vector<KeyColumn>& columns, const NormalizedKeys& normalized,
+                          const std::vector<LineValue>& values,
+                          std::vector<RunningMoments>& moments) {
+    auto element = moments.begin();
+    for (size_t k = 0; k < columns.size(); ++k) {
+      if (!needs_moments(columns[k], normalized)) continue;
+      for (const double number : values[k].numbers) {
+        if (!std::isnan(number)) element->add(number);
+        ++element;
+      }
+    }
   }
 
   const ColumnTableContext& context_;
@@ -276,37 +307,79 @@ class JsonlSource : public RecordSource {
  public:
   JsonlSource(const ColumnTableContext& context, JsonKeys keys, ScannedFile opened,
               const ColumnTablePtr& table)
-      : RecordSource(std::move(opened.file), 0, std::move(opened.scan), table),
-        keys_(std::move(keys.columns)) {
-    for (const KeyColumn& column : keys_) {
-      ids_.emplace_back(std::vector<std::string>(), false);
-      if (column.holds_text) {
-        ids_.back() = context.category_ids(column.key, *table);
-      } else if (table->classes.contains(column.key)) {
-        context.args().fail("key '" + column.key +
+      : RecordSource(std::move(opened.file), 0, std::move(opened.scan), table) {
+    set_missing_rules(context, keys.columns);
+    const NormalizedKeys normalized(context.args(), keys.columns);
+    for (KeyColumn& key : keys.columns) {
+      JsonlColumn& column = columns_.emplace_back(JsonlColumn{.key = std::move(key)});
+      const std::string& name = column.key.key;
+      if (column.key.holds_text) {
+        column.ids = context.category_ids(name, *table);
+      } else if (table->classes.contains(name)) {
+        context.args().fail("key '" + name +
                             "' holds numbers, but categories in the training data");
+      } else {
+        set_conversion(context, normalized, *table, column);
       }
-      const bool is_i64 = column.holds_text || column.is_integer;
-      add_column({column.key, is_i64 ? DType::i64 : DType::f32, column.shape},
-                 ids_.back().categories());
+      const bool is_i64 = column.key.holds_text || (column.key.is_integer && !column.normalizes);
+      column.dtype = is_i64 ? DType::i64 : DType::f32;
+      add_column({name, column.dtype, column.key.shape}, column.ids.categories());
     }
     if (!keys.split.key.empty()) add_split_column(keys.split.key);
   }
 
  private:
+  /// How a column is read.
+  struct JsonlColumn {
+    KeyColumn key;
+    DType dtype = DType::f32;
+    CategoryIds ids = {{}, false};  ///< of a column of texts
+    bool normalizes = false;
+    std::vector<ColumnTable::Moments> moments = {};  ///< of each element, if it is normalised
+    std::vector<double> fills = {};  ///< value of each element that replaces a missing one
+  };
+
+  static void set_conversion(const ColumnTableContext& context, const NormalizedKeys& normalized,
+                             const ColumnTable& table, JsonlColumn& column) {
+    column.normalizes = normalized.contain(column.key);
+    const bool needs_them = needs_moments(column.key, normalized);
+    const MissingRule& rule = column.key.missing;
+    for (int64_t i = 0; i < column.key.numel(); ++i) {
+      const std::string name = element_name(column.key, i);
+      const auto found = table.moments.find(name);
+      if (needs_them && found == table.moments.end()) context.fail_without_column(name);
+      column.moments.push_back(needs_them ? found->second : ColumnTable::Moments());
+      column.fills.push_back(rule.kind == MissingRule::kMean ? column.moments.back().mean
+                                                             : rule.constant);
+    }
+  }
+
   void parse(const TextRecord& record, std::span<std::byte* const> to) const override {
     const std::string path = name();
     const JsonLine line(record, path);
-    for (size_t k = 0; k < keys_.size(); ++k) {
-      const LineValue value = line.value_of(keys_[k]);
-      if (value.is_text) {
-        const int64_t id = ids_[k].id_of(
-            value.text, [&] { return line.location() + ": key '" + keys_[k].key + "'"; });
+    for (size_t k = 0; k < columns_.size(); ++k) {
+      const JsonlColumn& column = columns_[k];
+      std::optional<LineValue> value = line.value_of(column.key);
+      if (!value) throw InternalError("a line that is left out is read");
+      if (value->is_text) {
+        const int64_t id = column.ids.id_of(
+            value->text, [&] { return line.location() + ": key '" + column.key.key + "'"; });
         if (to[k] != nullptr) std::memcpy(to[k], &id, sizeof id);
-      } else if (to[k] != nullptr) {
-        keys_[k].is_integer ? write<int64_t>(value.numbers, to[k])
-                            : write<float>(value.numbers, to[k]);
+        continue;
       }
+      if (to[k] == nullptr) continue;
+      convert(column, value->numbers);
+      column.dtype == DType::i64 ? write<int64_t>(value->numbers, to[k])
+                                 : write<float>(value->numbers, to[k]);
+    }
+  }
+
+  /// Fills in missing numbers, and normalises.
+  static void convert(const JsonlColumn& column, std::vector<double>& numbers) {
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (std::isnan(numbers[i])) numbers[i] = column.fills[i];
+      if (!column.normalizes) continue;
+      numbers[i] = (numbers[i] - column.moments[i].mean) / column.moments[i].std;
     }
   }
 
@@ -319,8 +392,7 @@ class JsonlSource : public RecordSource {
     }
   }
 
-  std::vector<KeyColumn> keys_;
-  std::vector<CategoryIds> ids_;  ///< of each of keys_; empty for one that holds numbers
+  std::vector<JsonlColumn> columns_;
 };
 
 SampleSourcePtr open_jsonl(const DataArgs& args) {
@@ -344,10 +416,12 @@ DataKind jsonl_kind() {
           .doc =
               "a JSON object a line, gzipped or not: each key of the first line, or columns=a,b, "
               "is a column: numbers and arrays of numbers f32, or i64 if all are integers; strings "
-              "are ids i64 of categories in sorted order; table=, unknown=1 and memory= as for csv",
+              "are ids i64 of categories in sorted order; normalize=a,b: keys of numbers, each "
+              "element by its mean and std in the training rows; missing= as for csv, for null and "
+              "absent keys; table=, unknown=1 and memory= as for csv",
           .splits_rows = true,
           .has_table = true,
-          .options = {"columns", "memory"},
+          .options = {"columns", "memory", "missing", kNormalize},
           .open_source = open_jsonl};
 }
 

@@ -25,37 +25,27 @@ struct ChunkFindings {
   std::vector<int32_t> split_of_sample = {};  ///< index in RecordFindings::splits
 };
 
-}  // namespace
-
-void RecordFindings::add(const RecordFindings& next) {
-  left_out.insert(left_out.end(), next.left_out.begin(), next.left_out.end());
-  append_to(skipped, next.skipped);
-  for (size_t i = 0; i < categories.size(); ++i) categories[i].add(next.categories[i]);
-  for (size_t i = 0; i < is_integer.size(); ++i) {
-    is_integer[i] = static_cast<char>(is_integer[i] && next.is_integer[i]);
-  }
-  for (size_t i = 0; i < moments.size(); ++i) moments[i].add(next.moments[i]);
-}
-
-RecordFindings examine_records(int64_t samples, const ExamineOptions& options,
-                               const RecordFindings& none, const ExamineRecord& examine,
-                               TextScan& scan) {
+/// Calls `examine` for all samples once.
+RecordFindings examine_once(const RecordsToExamine& records, const TrainingRows& training,
+                            const RecordFindings& none, const ExamineRecord& examine,
+                            TextScan& scan) {
   RecordFindings all = none;
   SpillBuffer split_of_sample(kMaxSplitBytes);
-  read_in_chunks(samples, options.chunk, [&](int64_t begin, int64_t end) {
+  const bool has_split = !records.split_column.empty();
+  read_in_chunks(records.samples, records.chunk, [&](int64_t begin, int64_t end) {
     const auto chunk = std::make_shared<ChunkFindings>(ChunkFindings{.found = none});
     RecordFindings& found = chunk->found;
     std::string split;
     for (int64_t sample = begin; sample < end; ++sample) {
       bool is_read = false;
       try {
-        is_read = examine(sample, found, split);
+        is_read = examine(sample, training, found, split);
       } catch (const UserError& error) {
-        if (!options.skips_bad_records) throw;
+        if (!records.skips_bad_records) throw;
         found.skipped.add(error.what());
       }
       if (!is_read) found.left_out.push_back(sample);
-      if (!options.has_split) continue;
+      if (!has_split) continue;
       chunk->split_of_sample.push_back(is_read ? found.splits.index_of(split, sample) : kNoSplit);
     }
     return [&, chunk] {
@@ -70,20 +60,50 @@ RecordFindings examine_records(int64_t samples, const ExamineOptions& options,
   scan.left_out = all.left_out;
   scan.skipped = all.skipped;
   scan.splits = all.splits.texts();
-  if (options.has_split) scan.split_of_sample = split_of_sample.release();
+  if (has_split) scan.split_of_sample = split_of_sample.release();
   return all;
 }
 
-TrainingRows::TrainingRows(const RowSplit& split, const TextScan& scan,
-                           const RecordFindings& findings, int64_t samples,
-                           const std::string& split_column,
-                           const std::function<std::string(int64_t)>& location)
-    : scan_(scan) {
-  if (split.has_fraction()) held_out_ = split.held_out_rows(samples - std::ssize(scan.left_out));
-  if (!split.uses_column()) return;
-  split_of_value_ = split.splits(split_column, scan.splits, [&](size_t i) {
-    return location(findings.splits.first_record(i));
-  });
+}  // namespace
+
+void RecordFindings::add(const RecordFindings& next) {
+  left_out.insert(left_out.end(), next.left_out.begin(), next.left_out.end());
+  append_to(skipped, next.skipped);
+  for (size_t i = 0; i < categories.size(); ++i) categories[i].add(next.categories[i]);
+  for (size_t i = 0; i < is_integer.size(); ++i) {
+    is_integer[i] = static_cast<char>(is_integer[i] && next.is_integer[i]);
+  }
+  for (size_t i = 0; i < moments.size(); ++i) moments[i].add(next.moments[i]);
+}
+
+RecordFindings examine_records(const RecordsToExamine& records, const RowSplit& split,
+                               const RecordFindings& none, const ExamineRecord& examine,
+                               TextScan& scan) {
+  const auto held_out = [&] {
+    const int64_t rows = records.samples - std::ssize(scan.left_out);
+    return split.has_fraction() ? split.held_out_rows(rows) : std::vector<int64_t>();
+  };
+  const bool learns_moments = !none.moments.empty();
+  const bool needs_rows =
+      !records.split_column.empty() || records.drops_rows || records.skips_bad_records;
+  if (!learns_moments || !needs_rows) {
+    const TrainingRows training(scan, learns_moments ? held_out() : std::vector<int64_t>(), {});
+    return examine_once(records, training, none, examine, scan);
+  }
+  RecordFindings first = none, second = none;
+  first.moments.clear();
+  first = examine_once(records, {scan, {}, {}}, first, examine, scan);
+  std::vector<Split> split_of_value;
+  if (!records.split_column.empty()) {
+    split_of_value = split.splits(records.split_column, scan.splits, [&](size_t value) {
+      return records.location(first.splits.first_record(value));
+    });
+  }
+  second.categories.clear();
+  TextScan same;
+  const TrainingRows training(scan, held_out(), std::move(split_of_value));
+  first.moments = examine_once(records, training, second, examine, same).moments;
+  return first;
 }
 
 bool TrainingRows::contains(int64_t sample) const {

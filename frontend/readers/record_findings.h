@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frontend/readers/dataset.h"
@@ -27,39 +28,45 @@ struct RecordFindings {
   void add(const RecordFindings& next);
 };
 
-/// Adds the findings in a sample, and sets `split` to its value in the column of option
-/// split=COLUMN. Returns false, and adds nothing, to leave the sample out.
-using ExamineRecord =
-    std::function<bool(int64_t sample, RecordFindings& findings, std::string& split)>;
-
-struct ExamineOptions {
-  int64_t chunk = 1;               ///< number of samples that a thread reads at a time
-  bool skips_bad_records = false;  ///< leave out a sample for which ExamineRecord throws UserError
-  bool has_split = false;          ///< whether to set TextScan::split_of_sample
-};
-
-/// Calls `examine` for `samples` samples on all cores, and returns all findings. `none`: findings
-/// in no sample. Sets the members of `scan` except `index` and `learned`.
-RecordFindings examine_records(int64_t samples, const ExamineOptions& options,
-                               const RecordFindings& none, const ExamineRecord& examine,
-                               TextScan& scan);
-
 /// Tells the training rows of a text file from the others.
 class TrainingRows {
  public:
-  /// `samples`: number of samples of the file, those that are left out included. `scan` and
-  /// `findings` come from examine_records() if options of `split` divide the rows; `scan` must
-  /// outlive this object. `split_column`: column of split=COLUMN. `location`(sample): for messages.
-  TrainingRows(const RowSplit& split, const TextScan& scan, const RecordFindings& findings,
-               int64_t samples, const std::string& split_column,
-               const std::function<std::string(int64_t)>& location);
+  /// `held_out`: rows that option val holds out, in ascending order. `split_of_value`: split of
+  /// each of TextScan::splits; empty without split=COLUMN. `scan` must outlive this object.
+  TrainingRows(const TextScan& scan, std::vector<int64_t> held_out,
+               std::vector<Split> split_of_value)
+      : scan_(scan), held_out_(std::move(held_out)), split_of_value_(std::move(split_of_value)) {}
   /// Whether `sample`, which is not left out, is a training row.
   bool contains(int64_t sample) const;
 
  private:
   const TextScan& scan_;
-  std::vector<int64_t> held_out_;      ///< rows that option val holds out, in ascending order
-  std::vector<Split> split_of_value_;  ///< of TextScan::splits; empty without split=COLUMN
+  std::vector<int64_t> held_out_;
+  std::vector<Split> split_of_value_;
 };
+
+/// Adds the findings in a sample, and sets `split` to its value in the column of option
+/// split=COLUMN. Adds to RecordFindings::moments only if the sample is in `training`. Returns
+/// false, and adds nothing, to leave the sample out.
+using ExamineRecord = std::function<bool(int64_t sample, const TrainingRows& training,
+                                         RecordFindings& findings, std::string& split)>;
+
+/// What examine_records() reads.
+struct RecordsToExamine {
+  int64_t samples = 0;             ///< number of samples of the file
+  int64_t chunk = 1;               ///< number of samples that a thread reads at a time
+  bool skips_bad_records = false;  ///< leave out a sample for which ExamineRecord throws UserError
+  bool drops_rows = false;         ///< whether ExamineRecord leaves out samples
+  std::string split_column = {};   ///< column of option split=COLUMN; empty: none
+  std::function<std::string(int64_t)> location = nullptr;  ///< location of a sample, for messages
+};
+
+/// Calls `examine` for all samples on all cores, and returns all findings. `none`: findings in no
+/// sample. `split` divides the rows. Reads the samples a second time for the moments if the first
+/// time shows which rows are training rows. Sets the members of `scan` except `index`, `table` and
+/// `learned`.
+RecordFindings examine_records(const RecordsToExamine& records, const RowSplit& split,
+                               const RecordFindings& none, const ExamineRecord& examine,
+                               TextScan& scan);
 
 }  // namespace fluid

@@ -110,7 +110,8 @@ TextScanCache::TextScanCache(const DataArgs& args)
     : directory_(args.cache_dir()), opened_ns_(now_ns()) {
   std::error_code error;
   data_path_ = fs::canonical(args.path(), error).string();
-  if (error) directory_.clear();  // opening the data file reports the error
+  // Opening the data file reports an error. The bytes of a pipe cannot be read again.
+  if (error || !fs::is_regular_file(data_path_, error)) directory_.clear();
   if (!directory_.empty()) stamp_ = stamp();
 }
 
