@@ -1,5 +1,6 @@
 #include "frontend/readers/json_lines.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -12,15 +13,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMaxDepth = 8;             ///< maximum nesting of arrays
-constexpr double kMaxInteger = 0x1p53 - 1;  ///< doubles represent all integers up to this
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
 /// Appends the elements of `json` to `value`. All arrays at one depth must have equal lengths.
 /// `fail`(message) throws.
 template <class Fail>
 void flatten(const Json& json, size_t depth, LineValue& value, const Fail& fail) {
-  if (depth > kMaxDepth) fail("holds arrays that are nested too deeply");
+  if (depth > kMaxJsonDepth) fail("holds arrays that are nested too deeply");
   if (json.is_array()) {
     const auto length = static_cast<int64_t>(json.size());
     if (value.shape.size() == depth && value.numbers.empty()) value.shape.push_back(length);
@@ -40,7 +39,7 @@ void flatten(const Json& json, size_t depth, LineValue& value, const Fail& fail)
   } else if (json.is_number() || json.is_boolean()) {
     const double number = json.is_boolean() ? (json.get<bool>() ? 1.0 : 0.0) : json.get<double>();
     const double limit =
-        json.is_number_float() ? double{std::numeric_limits<float>::max()} : kMaxInteger;
+        json.is_number_float() ? double{std::numeric_limits<float>::max()} : kMaxJsonInteger;
     if (!(std::abs(number) <= limit)) fail("holds a number that is too large");
     value.is_integer = value.is_integer && !json.is_number_float();
     value.numbers.push_back(number);
@@ -62,10 +61,10 @@ struct JsonLine::Object {
 };
 
 JsonLine::JsonLine(const TextRecord& record, const std::string& path)
-    : record_(record),
-      path_(path),
-      object_(std::make_unique<const Object>(
-          Object{Json::parse(record.text, nullptr, /*allow_exceptions=*/false)})) {
+    : record_(record), path_(path), entries_(parse_plain_json(record.text)) {
+  if (entries_) return;
+  object_ = std::make_unique<const Object>(
+      Object{Json::parse(record.text, nullptr, /*allow_exceptions=*/false)});
   if (!object_->json.is_object()) fail("not a JSON object");
 }
 
@@ -73,11 +72,19 @@ JsonLine::~JsonLine() = default;
 
 std::vector<std::string> JsonLine::keys() const {
   std::vector<std::string> keys;
-  for (const auto& [key, value] : object_->json.items()) keys.push_back(key);
+  if (entries_) {
+    for (const PlainJsonEntry& entry : *entries_) keys.emplace_back(entry.key);
+  } else {
+    for (const auto& [key, value] : object_->json.items()) keys.push_back(key);
+  }
   return keys;
 }
 
 std::optional<LineValue> JsonLine::value_at(const std::string& key) const {
+  if (entries_) {
+    const auto entry = std::ranges::find(*entries_, key, &PlainJsonEntry::key);
+    return entry == entries_->end() ? std::nullopt : entry->value;
+  }
   const auto found = object_->json.find(key);
   if (found == object_->json.end() || found->is_null()) return std::nullopt;
   LineValue value;
@@ -104,8 +111,9 @@ std::optional<LineValue> JsonLine::value_of(const KeyColumn& column) const {
 }
 
 void JsonLine::fail_missing(const KeyColumn& column) const {
-  const std::string lack = "key '" + column.key + "' has no value" +
-                           (object_->json.contains(column.key) ? " (null): " : ": ");
+  const std::vector<std::string> all = keys();
+  const bool is_null = std::ranges::find(all, column.key) != all.end();
+  const std::string lack = "key '" + column.key + "' has no value" + (is_null ? " (null): " : ": ");
   if (column.missing.kind == MissingRule::kDroppedInTraining) {
     fail(lack +
          "training left such lines out; fill it in, or add missing=drop to leave this line "

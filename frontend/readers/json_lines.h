@@ -8,6 +8,7 @@
 
 #include "frontend/files/text_record.h"
 #include "frontend/readers/missing_rule.h"
+#include "frontend/readers/plain_json.h"
 
 namespace fluid {
 
@@ -21,15 +22,6 @@ struct KeyColumn {
   MissingRule missing = {};
 
   int64_t numel() const;
-};
-
-/// The value of one key in one line.
-struct LineValue {
-  std::vector<int64_t> shape = {};
-  std::vector<double> numbers = {};  ///< NaN for a number that is missing
-  std::string text = {};
-  bool is_text = false, is_integer = true;
-  bool has_missing = false;  ///< whether a number is missing
 };
 
 /// A line of a file of JSON objects.
@@ -60,7 +52,8 @@ class JsonLine {
 
   const TextRecord& record_;
   const std::string& path_;
-  std::unique_ptr<const Object> object_;
+  std::optional<std::vector<PlainJsonEntry>> entries_;  ///< nullopt: the object is not plain
+  std::unique_ptr<const Object> object_;                ///< null: the object is plain
 };
 
 }  // namespace fluid
