@@ -120,6 +120,8 @@ TEST_F(Csv, MistakesAreNamed) {
   expect_error("alpha,b\n1,2\n", "?label=alpa", "no column 'alpa' (did you mean 'alpha'?)");
   expect_error("a,b\n1,2\n", "?label=target",
                "no column 'target': leave label out where the data has none");
+  expect_error("\"la\nel\",b\n1,2\n", "?label=label",
+               "no column 'label' (did you mean 'la\\nel'?)");
   expect_error("a,b,b\n1,2,3\n", "?label=b", "t.csv:1: two columns are named 'b'");
   for (const std::string empty : {"", "\n\r\n"}) {
     expect_error(empty, "?label=y", "t.csv is empty: no line names the columns");

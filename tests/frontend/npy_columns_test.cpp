@@ -119,7 +119,8 @@ TEST(NpyColumns, EpochsAreResumedAtOnce) {
 TEST(NpyColumns, AreThoseOfNumpy) {
   TempDir dir;
   const std::string path = dir.file("x.npy");
-  for (const nlohmann::json& c : testing::golden_json("npy.json").at("cases")) {
+  const nlohmann::json golden = testing::golden_json("npy.json");
+  for (const nlohmann::json& c : golden.at("cases")) {
     SCOPED_TRACE(c.at("descr").get<std::string>() + c.at("order").get<std::string>());
     const auto expected = c.at("values").get<std::vector<double>>();
     write_plain(path, bytes_of_hex(c.at("file").get<std::string>()));
