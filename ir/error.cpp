@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/near.h"
+#include "ir/text.h"
 
 namespace fluid {
 
@@ -67,7 +68,7 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
       found = candidate;
     }
   }
-  return found.empty() ? "" : " (did you mean '" + std::string(found) + "'?)";
+  return found.empty() ? "" : " (did you mean '" + ir::escape_control_characters(found) + "'?)";
 }
 
 }  // namespace fluid

@@ -18,7 +18,7 @@ Attrs recipe_of(const Adadelta& o) { return {{"lr", o.lr}, {"rho", o.rho}, {"eps
 
 Attrs recipe_of(const Adafactor& o) { return {{"lr", o.lr}, {"decay_exponent", o.decay_exponent}, {"eps1", o.eps1}, {"eps2", o.eps2}, {"clip_threshold", o.clip_threshold}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("adafactor")}}; }
 
-Attrs recipe_of(const Adagrad& o) { return {{"lr", o.lr}, {"lr_decay", o.lr_decay}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("adagrad")}}; }
+Attrs recipe_of(const Adagrad& o) { return {{"lr", o.lr}, {"lr_decay", o.lr_decay}, {"initial_accumulator_value", o.initial_accumulator_value}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("adagrad")}}; }
 
 Attrs recipe_of(const Adam& o) { return {{"lr", o.lr}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"amsgrad", o.amsgrad}, {"optimizer", std::string("adam")}}; }
 
@@ -322,7 +322,7 @@ Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc) { return rec
 
 Attrs recipe_of(const RMSprop& o) { return {{"lr", o.lr}, {"alpha", o.alpha}, {"eps", o.eps}, {"momentum", o.momentum}, {"centered", o.centered}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("rmsprop")}}; }
 
-Value roc_auc(Value score, Value label, const Loc& loc) { return record(graph_of({score, label}, "roc_auc", loc), "roc_auc", {score, label}, {}, loc).at(0); }
+Value roc_auc(Value score, Value label, const RocAucAttrs& attrs, const Loc& loc) { return record(graph_of({score, label}, "roc_auc", loc), "roc_auc", {score, label}, {{"classes", attrs.classes}}, loc).at(0); }
 
 Value roll(Value x, const RollAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "roll", loc), "roll", {x}, {{"shifts", std::vector<int64_t>(*attrs.shifts)}, {"axes", std::vector<int64_t>(*attrs.axes)}}, loc).at(0); }
 
@@ -430,7 +430,7 @@ Values adadelta(Value param, Value grad, Value lr, Value update, Value square_av
 
 Value adafactor(Value param, Value grad, Value lr, Value update, Value step, const AdafactorAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, step}, "adafactor", loc), "adafactor", {param, grad, lr, update, step}, {{"decay_exponent", attrs.decay_exponent}, {"eps1", attrs.eps1}, {"eps2", attrs.eps2}, {"clip_threshold", attrs.clip_threshold}, {"weight_decay", attrs.weight_decay}}, loc).at(0); }
 
-Values adagrad(Value param, Value grad, Value lr, Value update, Value sum, const AdagradAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, sum}, "adagrad", loc), "adagrad", {param, grad, lr, update, sum}, {{"lr_decay", attrs.lr_decay}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
+Values adagrad(Value param, Value grad, Value lr, Value update, Value sum, const AdagradAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, sum}, "adagrad", loc), "adagrad", {param, grad, lr, update, sum}, {{"lr_decay", attrs.lr_decay}, {"initial_accumulator_value", attrs.initial_accumulator_value}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
 
 Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adam", loc), "adam", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}, {"amsgrad", attrs.amsgrad}}, loc); }
 

@@ -969,11 +969,13 @@ Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc = Loc::here());
 struct Resize2dAttrs { Required<Ints> output; std::string mode = "nearest"; bool align_corners = false; };
 Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc = Loc::here());
 
-/// Area under the ROC curve of two classes, as sklearn.metrics.roc_auc_score, exact over the whole epoch: scores and labels of all samples stay in host memory, 16 bytes a sample. NaN if a class has no sample or a score is NaN.
-/// score: float [N]: scores of class 1.
-/// label: integer [N]: 0 or 1.
-/// Gives statistics: f64 [N, 2]: score and label.
-Value roc_auc(Value score, Value label, const Loc& loc = Loc::here());
+/// Area under the ROC curve, as sklearn.metrics.roc_auc_score, exact over the whole epoch: scores and labels of all samples stay in host memory, 8 bytes each. With more than two `classes`, the mean over the classes, each against the rest (multi_class="ovr", average="macro"). NaN if a class has no sample or a score is NaN.
+/// score: float [N]: scores of class 1; or [N, classes]: scores, such as probabilities, of more than two classes.
+/// label: integer [N]: class indices.
+/// attrs.classes: number of classes.
+/// Gives statistics: f64 [N, 1 + scores of a sample]: scores and label.
+struct RocAucAttrs { int64_t classes = 2; };
+Value roc_auc(Value score, Value label, const RocAucAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Moves the elements by `shifts` places along `axes`. Elements that leave at the end enter at the beginning.
 /// x: any tensor.

@@ -43,18 +43,19 @@ Values adadelta(Value param, Value grad, Value lr, Value update, Value square_av
 struct AdafactorAttrs { double decay_exponent = 0.8; double eps1 = 0.0; double eps2 = 0.001; double clip_threshold = 1.0; double weight_decay = 0.0; };
 Value adafactor(Value param, Value grad, Value lr, Value update, Value step, const AdafactorAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Adagrad (Duchi et al., 2011), like torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(sum) + eps) after t updates.
+/// Adagrad (Duchi et al., 2011), like torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(initial_accumulator_value + sum) + eps) after t updates.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
 /// update: i64 scalar: number of completed updates.
 /// sum: same type as param.
 /// attrs.lr_decay: decay of the learning rate.
+/// attrs.initial_accumulator_value: added to the sum of the squared gradients, which starts at 0.
 /// attrs.eps: added to the denominator.
 /// attrs.weight_decay: L2 penalty: weight_decay * param is added to the gradient.
 /// Gives new_param: same type as param.
 /// Gives new_sum: same type as param.
-struct AdagradAttrs { double lr_decay = 0.0; double eps = 1e-10; double weight_decay = 0.0; };
+struct AdagradAttrs { double lr_decay = 0.0; double initial_accumulator_value = 0.0; double eps = 1e-10; double weight_decay = 0.0; };
 Values adagrad(Value param, Value grad, Value lr, Value update, Value sum, const AdagradAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Adam (Kingma and Ba, 2015), like torch.optim.Adam. m and v are moving averages of the gradient and its square. The step is lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).

@@ -26,12 +26,13 @@ struct Adafactor { double lr = 0.01; double decay_exponent = 0.8; double eps1 = 
 /// Attributes of the op `train` that configure the optimizer.
 Attrs recipe_of(const Adafactor& optimizer);
 
-/// Adagrad (Duchi et al., 2011), like torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(sum) + eps) after t updates.
+/// Adagrad (Duchi et al., 2011), like torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(initial_accumulator_value + sum) + eps) after t updates.
 /// lr: learning rate.
 /// lr_decay: decay of the learning rate.
+/// initial_accumulator_value: added to the sum of the squared gradients, which starts at 0.
 /// eps: added to the denominator.
 /// weight_decay: L2 penalty: weight_decay * param is added to the gradient.
-struct Adagrad { double lr = 0.01; double lr_decay = 0.0; double eps = 1e-10; double weight_decay = 0.0; };
+struct Adagrad { double lr = 0.01; double lr_decay = 0.0; double initial_accumulator_value = 0.0; double eps = 1e-10; double weight_decay = 0.0; };
 /// Attributes of the op `train` that configure the optimizer.
 Attrs recipe_of(const Adagrad& optimizer);
 

@@ -97,7 +97,10 @@ void add_bench(CLI::App& app, Action& action) {
   add_profile_flags(*command, flags->profile);
   command->footer("Examples:\n  fluidrun bench mnist_fluid --data digits --batch 100\n\n" +
                   data_help() + "\n" + pattern_help());
-  command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
+  command->callback([&action, flags] {
+    flags->reading.cache_dir = flags->place.cache_dir;
+    action = [flags] { return run(*flags); };
+  });
 }
 
 }  // namespace fluid

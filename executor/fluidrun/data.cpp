@@ -41,6 +41,7 @@ struct DataFlags {
   int workers = 0;
   bool check = false, rate = false;
   std::string on_bad_record = "stop";
+  std::string cache_dir;
   bool skips() const { return on_bad_record == "skip"; }
 };
 
@@ -331,9 +332,11 @@ int run(const DataFlags& flags) {
   const bool leaves_out_bad_records = flags.check || flags.skips();
   const DataSource data =
       open_data(flags.spec, flags.split,
-                {.bad_records = leaves_out_bad_records ? BadRecords::drop : BadRecords::stop});
+                {.bad_records = leaves_out_bad_records ? BadRecords::drop : BadRecords::stop,
+                 .cache_dir = flags.cache_dir});
   // A stream cannot skip bad records: data.reader() throws UserError.
   if (data.stream != nullptr && flags.skips()) data.reader({.bad_records = BadRecords::drop});
+  if (flags.check) data.data().check_files();
   if (flags.rate) {
     print_rate(data, flags);
     return 0;
@@ -355,8 +358,8 @@ void add_data(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_flag(
       "--check", flags->check,
-      "read every sample; list those that cannot be read, and exit with 1 if any, unless "
-      "--on-bad-record skips them");
+      "read every sample, and verify the checksums of files that have some; list the samples that "
+      "cannot be read, and exit with 1 if any, unless --on-bad-record skips them");
   add_bad_record_flag(*command, flags->on_bad_record,
                       "what to do with a sample that cannot be read: stop, where the data cannot "
                       "be opened with it, and exit with 1; or skip: describe the others, and "
@@ -375,6 +378,8 @@ void add_data(CLI::App& app, Action& action) {
   command->add_option("--workers", flags->workers, "threads that read samples (default: all cores)")
       ->check(validate_positive_integer)
       ->type_name("N");
+  begin_group(*command, kDeviceGroup);
+  add_cache_flag(*command, flags->cache_dir);
   command->footer("Examples:\n  fluidrun data digits --check --draw 1\n\n" + data_help());
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }

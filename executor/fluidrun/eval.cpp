@@ -81,7 +81,10 @@ void add_eval(CLI::App& app, Action& action) {
       "  Any other output is the mean over steps, weighted by samples per step. It is exact for a "
       "mean over samples; a sum depends on --batch.\n\n" +
       data_help());
-  command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
+  command->callback([&action, flags] {
+    flags->reading.cache_dir = flags->place.cache_dir;
+    action = [flags] { return run(*flags); };
+  });
 }
 
 }  // namespace fluid

@@ -59,9 +59,11 @@ Mode find_mode(std::span<const std::pair<std::string_view, Mode>> modes, const s
 void add_cache_flag(CLI::App& command, std::string& cache_dir) {
   cache_dir = default_cache_dir();
   command
-      .add_option("--cache-dir", cache_dir,
-                  "directory of the kernel cache, at most 512 MiB; \"\" disables it (default: "
-                  "$FLUID_CACHE, $XDG_CACHE_HOME/fluid or ~/.cache/fluid)")
+      .add_option(
+          "--cache-dir", cache_dir,
+          "directory of the caches of kernels, at most 512 MiB, and of scans of large csv and "
+          "jsonl files, at most 1 GiB; \"\" disables them (default: $FLUID_CACHE, "
+          "$XDG_CACHE_HOME/fluid or ~/.cache/fluid)")
       ->type_name("DIR");
 }
 

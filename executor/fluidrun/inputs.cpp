@@ -99,7 +99,8 @@ DataSource open_with_table(const std::string& spec, const std::string& split,
   DataSource source = open_data(spec, split,
                                 {.bad_records = bad_records_of(reading, split == "train"),
                                  .training_table = training.table,
-                                 .first_pass = {.rank = world.rank, .world = world.size}});
+                                 .first_pass = {.rank = world.rank, .world = world.size},
+                                 .cache_dir = reading.cache_dir});
   const bool is_from_file = training.table != nullptr && !training.file.empty();
   if (is_from_file && uses_training_table(spec, *training.table)) {
     print_to(stderr, "data '{}': columns are read as in training, by the table in {}\n", spec,

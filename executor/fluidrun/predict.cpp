@@ -204,7 +204,10 @@ void add_predict(CLI::App& app, Action& action) {
       "Examples:\n"
       "  fluidrun predict mnist_fluid --params mnist.safetensors --data digits --draw 3\n\n" +
       data_help());
-  command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
+  command->callback([&action, flags] {
+    flags->reading.cache_dir = flags->place.cache_dir;
+    action = [flags] { return run(*flags); };
+  });
 }
 
 }  // namespace fluid

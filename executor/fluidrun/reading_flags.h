@@ -14,6 +14,7 @@ namespace fluid {
 struct ReadingFlags {
   int workers = 0;                     ///< ReaderOptions::workers; 0: the default
   std::string on_bad_record = "stop";  ///< "stop" or "skip"
+  std::string cache_dir = {};          ///< OpenOptions::cache_dir
 };
 
 /// Adds --workers and --on-bad-record to the --help group "Data".

@@ -368,6 +368,7 @@ void add_train(CLI::App& app, Action& action) {
   command->callback([&action, flags, command] {
     if (flags->overfit > 0) set_overfit_steps(*flags, command->count("--epochs") > 0);
     if (flags->dry_run) reset_file_flags(*flags);
+    flags->reading.cache_dir = flags->place.cache_dir;
     action = [flags] { return train(*flags); };
   });
 }

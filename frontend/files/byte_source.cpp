@@ -69,6 +69,15 @@ void FileBytes::set_size() {
     fail("not a regular file");
   }
   size_ = info.st_size;
+  modified_ = info.st_mtim;
+}
+
+void FileBytes::check_unchanged() const {
+  struct stat info = {};
+  const bool is_same = fstat(fd_, &info) == 0 && info.st_size == size_ &&
+                       info.st_mtim.tv_sec == modified_.tv_sec &&
+                       info.st_mtim.tv_nsec == modified_.tv_nsec;
+  if (!is_same) fail("it was changed while it was read");
 }
 
 FileBytes::~FileBytes() { close(fd_); }

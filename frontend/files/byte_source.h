@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,6 +28,8 @@ class ByteSource {
   /// Reads the tensor whose elements start at `offset`. The range must be within size().
   virtual Tensor read_tensor(DType dtype, const std::vector<int64_t>& shape, int64_t offset) const;
 
+  /// Throws UserError if the bytes may have changed since the ByteSource was created.
+  virtual void check_unchanged() const {}
   virtual int64_t resident_bytes() const { return 0; }  ///< size in bytes of contents in memory
 
   /// Returns the XXH3 hash of the bytes from `offset` to the end.
@@ -74,6 +77,8 @@ class FileBytes : public ByteSource {
   int64_t size() const override { return size_; }
   void read(int64_t offset, std::span<std::byte> to) const override;
   Tensor read_tensor(DType dtype, const std::vector<int64_t>& shape, int64_t offset) const override;
+  /// Compares the size and the time of modification of the file.
+  void check_unchanged() const override;
 
  private:
   void set_size();
@@ -82,6 +87,7 @@ class FileBytes : public ByteSource {
   std::string path_;
   int fd_ = -1;
   int64_t size_ = 0;
+  timespec modified_ = {};
 };
 
 }  // namespace fluid

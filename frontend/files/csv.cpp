@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "frontend/files/line_reader.h"
 #include "ir/error.h"
 #include "ir/text.h"
 
@@ -13,31 +12,66 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-}  // namespace
-
-CsvParser::CsvParser(std::string_view text, std::string source_name)
-    : text_(text), source_name_(std::move(source_name)) {
-  skip_byte_order_mark();
+/// Returns the size in bytes of the byte order mark at the start of `text`; 0: none.
+size_t byte_order_mark(std::string_view text, std::string_view source_name) {
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    throw UserError(std::string(source_name) + " is UTF-16: save it as UTF-8");
+  }
+  return text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
 }
 
-CsvParser::CsvParser(ReadMore read_more, std::string source_name)
-    : read_more_(std::move(read_more)), source_name_(std::move(source_name)) {
-  read_more_(buffer_);
-  text_ = buffer_;
-  skip_byte_order_mark();
-}
-
-void CsvParser::skip_byte_order_mark() {
-  if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
-  if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff")) {
-    throw UserError(source_name_ + " is UTF-16: save it as UTF-8");
+/// Returns the offset after the quoted field whose opening quote is at `begin`; npos if the field
+/// may continue after `text`.
+size_t end_of_quoted_field(std::string_view text, size_t begin) {
+  for (;;) {
+    const size_t quote = text.find('"', begin + 1);
+    if (quote == std::string_view::npos || quote + 1 == text.size()) return std::string_view::npos;
+    if (text[quote + 1] != '"') return quote + 1;
+    begin = quote + 1;
   }
 }
 
-std::string CsvParser::location() const { return ir::file_and_line(source_name_, record_line_); }
+size_t end_of_csv_record(std::string_view text, size_t begin) {
+  const size_t line_end = text.find('\n', begin);
+  const bool has_quote = text.substr(begin, line_end - begin).find('"') != std::string_view::npos;
+  if (!has_quote) return line_end == std::string_view::npos ? line_end : line_end + 1;
+  for (size_t at = begin;;) {
+    while (at < text.size() && is_blank(text[at])) ++at;
+    if (at < text.size() && text[at] == '"') at = end_of_quoted_field(text, at);
+    while (at < text.size() && text[at] != ',' && text[at] != '\n') ++at;
+    if (at >= text.size()) return std::string_view::npos;
+    if (text[at++] == '\n') return at;
+  }
+}
+
+bool is_empty_line(std::string_view record) {
+  return record == "\n" || record == "\r\n" || record == "\r";
+}
+
+}  // namespace
+
+const RecordSyntax& csv_record_syntax() {
+  static constexpr RecordSyntax syntax = {byte_order_mark, end_of_csv_record, is_empty_line,
+                                          ": does a quoted field not end?"};
+  return syntax;
+}
+
+CsvParser::CsvParser(std::string_view text, std::string_view source_name) {
+  restart({.text = text.substr(byte_order_mark(text, source_name))}, source_name);
+}
+
+void CsvParser::restart(const TextRecord& record, std::string_view source_name) {
+  record_ = record;
+  text_ = record.text;
+  source_name_ = source_name;
+  at_ = 0;
+  line_ = record_line_ = 1;
+}
+
+std::string CsvParser::location() const { return ir::file_and_line(source_name_, line()); }
 
 void CsvParser::fail(int64_t line, const std::string& message) const {
-  throw UserError(ir::file_and_line(source_name_, line) + ": " + message);
+  throw UserError(ir::file_and_line(source_name_, line_in_source(line)) + ": " + message);
 }
 
 bool CsvParser::at_line_end() const {
@@ -56,36 +90,6 @@ void CsvParser::skip_empty_lines() {
 }
 
 bool CsvParser::next() {
-  for (;;) {
-    const size_t begin = at_;
-    const int64_t line = line_;
-    // If fewer than two characters follow a record, the record may continue in the next part.
-    const auto must_reparse = [&] { return at_ + 2 > text_.size() && read_more(begin, line); };
-    try {
-      const bool is_record = parse_record();
-      if (!must_reparse()) return is_record;
-    } catch (const UserError&) {
-      if (!must_reparse()) throw;
-    }
-  }
-}
-
-/// Appends the next part of the text to buffer_ and erases the text before `record_at`. Parsing
-/// restarts at the record that starts at `record_at`, on line `record_line`. Returns false, and
-/// changes nothing, at the end of the text.
-bool CsvParser::read_more(size_t record_at, int64_t record_line) {
-  const auto record_bytes = static_cast<int64_t>(text_.size() - record_at);
-  if (read_more_ == nullptr || !read_more_(buffer_)) return false;
-  buffer_.erase(0, record_at);
-  text_ = buffer_;
-  at_ = 0;
-  line_ = record_line;
-  if (record_bytes <= kMaxRecordBytes) return true;
-  fail(record_line, "the record has more than " + std::to_string(kMaxRecordBytes >> 20) +
-                        " MiB: does a quoted field not end?");
-}
-
-bool CsvParser::parse_record() {
   skip_empty_lines();
   fields_.clear();
   unescaped_.clear();

@@ -26,9 +26,30 @@ constexpr std::array<std::pair<DType, std::string_view>, 7> kDescrs = {{{DType::
                                                                         {DType::u8, "|u1"},
                                                                         {DType::boolean, "|b1"}}};
 
+struct WidenedType {
+  std::string_view descr;
+  NpyInteger stored;
+  DType dtype;
+};
+constexpr std::array<WidenedType, 3> kWidened = {{{"<i2", NpyInteger::i16, DType::i32},
+                                                  {"<u2", NpyInteger::u16, DType::i32},
+                                                  {"<u4", NpyInteger::u32, DType::i64}}};
+
+template <class Stored, class Value>
+void widen(std::span<const std::byte> from, std::byte* to) {
+  for (size_t at = 0; at < from.size(); at += sizeof(Stored)) {
+    Stored stored;
+    std::memcpy(&stored, from.data() + at, sizeof stored);
+    const auto value = static_cast<Value>(stored);
+    std::memcpy(to, &value, sizeof value);
+    to += sizeof value;
+  }
+}
+
 /// Entries of the header. An entry is nullopt until it has been parsed.
 struct HeaderFields {
   std::optional<DType> dtype;
+  NpyInteger stored = NpyInteger::none;
   std::optional<bool> fortran;
   std::optional<std::vector<int64_t>> shape;
 };
@@ -47,7 +68,7 @@ class HeaderParser {
       const std::string_view key = quoted();
       expect(':');
       if (key == "descr" && !header.dtype) {
-        header.dtype = dtype();
+        header.dtype = dtype(header.stored);
       } else if (key == "fortran_order" && !header.fortran) {
         header.fortran = boolean();
       } else if (key == "shape" && !header.shape) {
@@ -95,15 +116,20 @@ class HeaderParser {
     at_ = end + 1;
     return content;
   }
-  DType dtype() {
+  DType dtype(NpyInteger& stored) {
     skip_space();
     if (at_ < text_.size() && text_[at_] == '[') fail("structured arrays are not read");
     const std::string_view descr = quoted();
     for (const auto& [dtype, name] : kDescrs) {
       if (descr == name) return dtype;
     }
+    for (const WidenedType& type : kWidened) {
+      if (descr != type.descr) continue;
+      stored = type.stored;
+      return type.dtype;
+    }
     fail("dtype '" + ir::escape_control_characters(descr) +
-         "' is not read; use little-endian f8, f4, f2, i8, i4, u1 or b1");
+         "' is not read; use little-endian f8, f4, f2, i8, i4, i2, u4, u2, u1 or b1");
   }
   bool boolean() {
     skip_space();
@@ -146,18 +172,18 @@ class HeaderParser {
   size_t at_ = 0;
 };
 
-/// Copies the elements of a column-major (Fortran order) array into a row-major tensor.
-void copy_fortran(const char* source, Tensor& target) {
-  const std::vector<int64_t>& shape = target.shape();
-  const int64_t width = size_of(target.dtype());
+/// Copies the elements of a column-major (Fortran order) array, of `width` bytes each, to `out` in
+/// row-major order.
+void copy_fortran(const char* source, const std::vector<int64_t>& shape, int64_t width,
+                  std::byte* out) {
   std::vector<int64_t> stride(shape.size()), index(shape.size());
   int64_t step = width;
   for (size_t d = 0; d < shape.size(); ++d) {
     stride[d] = step;
     step *= shape[d];
   }
-  auto* out = static_cast<char*>(target.data());
-  for (int64_t i = 0, from = 0; i < target.numel(); ++i) {
+  const int64_t numel = step / width;
+  for (int64_t i = 0, from = 0; i < numel; ++i) {
     std::memcpy(out + i * width, source + from, static_cast<size_t>(width));
     for (size_t d = shape.size(); d-- > 0;) {
       from += stride[d];
@@ -170,7 +196,31 @@ void copy_fortran(const char* source, Tensor& target) {
 
 }  // namespace
 
-int64_t NpyHeader::data_bytes() const { return Tensor::view(dtype, shape, nullptr).bytes(); }
+int64_t NpyHeader::element_bytes() const {
+  if (stored == NpyInteger::none) return size_of(dtype);
+  return stored == NpyInteger::u32 ? sizeof(uint32_t) : sizeof(uint16_t);
+}
+
+int64_t NpyHeader::data_bytes() const {
+  return Tensor::view(dtype, shape, nullptr).numel() * element_bytes();
+}
+
+void widen_npy(NpyInteger stored, std::span<const std::byte> from, std::byte* to) {
+  switch (stored) {
+    case NpyInteger::none:
+      if (!from.empty()) std::memcpy(to, from.data(), from.size());
+      break;
+    case NpyInteger::i16:
+      widen<int16_t, int32_t>(from, to);
+      break;
+    case NpyInteger::u16:
+      widen<uint16_t, int32_t>(from, to);
+      break;
+    case NpyInteger::u32:
+      widen<uint32_t, int64_t>(from, to);
+      break;
+  }
+}
 
 NpyHeader parse_npy_header(std::string_view start, const std::string& source_name) {
   const auto fail = [&](const std::string& text) { throw UserError(source_name + ": " + text); };
@@ -186,6 +236,7 @@ NpyHeader parse_npy_header(std::string_view start, const std::string& source_nam
   if (length > start.size() - begin) fail("cut off in the header");
   const HeaderFields fields = HeaderParser(start.substr(begin, length), source_name).parse();
   return {.dtype = *fields.dtype,
+          .stored = fields.stored,
           .shape = *fields.shape,
           .fortran_order = *fields.fortran,
           .data_offset = static_cast<int64_t>(begin + length)};
@@ -210,11 +261,15 @@ Tensor parse_npy(std::string_view bytes, const std::string& source_name) {
     throw UserError(source_name + ": holds a bool that is neither 0 nor 1");
   }
   Tensor tensor(header.dtype, header.shape);
+  auto* to = static_cast<std::byte*>(tensor.data());
+  std::span<const std::byte> elements = std::as_bytes(std::span(data));
+  std::vector<std::byte> row_major;
   if (header.fortran_order) {
-    copy_fortran(data.data(), tensor);
-  } else if (!data.empty()) {
-    std::memcpy(tensor.data(), data.data(), data.size());
+    row_major.resize(data.size());
+    copy_fortran(data.data(), header.shape, header.element_bytes(), row_major.data());
+    elements = row_major;
   }
+  widen_npy(header.stored, elements, to);
   return tensor;
 }
 

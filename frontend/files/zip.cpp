@@ -139,6 +139,22 @@ int64_t zip_data_offset(const ByteSource& archive, const ZipMember& member,
   return offset;
 }
 
+void check_stored_zip_member(const ByteSource& archive, const ZipMember& member,
+                             const std::string& archive_name) {
+  const int64_t begin = zip_data_offset(archive, member, archive_name);
+  std::vector<std::byte> part(kPartBytes);
+  uLong crc = 0;
+  for (int64_t read = 0; read < member.size;) {
+    const auto count = static_cast<size_t>(std::min(kPartBytes, member.size - read));
+    archive.read(begin + read, std::span(part).first(count));
+    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(part.data()), count);
+    read += static_cast<int64_t>(count);
+  }
+  if (crc == member.crc) return;
+  throw UserError("'" + archive_name + "': member '" + member.name +
+                  "' is damaged: its CRC-32 differs");
+}
+
 void inflate_zip_member(const ByteSource& archive, const ZipMember& member,
                         const std::string& archive_name,
                         const std::function<void(std::span<const std::byte>)>& callback) {

@@ -29,6 +29,9 @@ std::vector<ZipMember> read_zip_directory(const ByteSource& archive,
 /// Returns the byte offset in the archive of a member's data, which may be compressed.
 int64_t zip_data_offset(const ByteSource& archive, const ZipMember& member,
                         const std::string& archive_name);
+/// Reads a member that is not compressed, and throws UserError, naming it, if its CRC-32 is wrong.
+void check_stored_zip_member(const ByteSource& archive, const ZipMember& member,
+                             const std::string& archive_name);
 /// Decompresses a deflated member. Calls `callback` for consecutive parts of its contents. Throws
 /// UserError for damaged data. A wrong CRC-32 is detected only after the last part.
 void inflate_zip_member(const ByteSource& archive, const ZipMember& member,

@@ -10,22 +10,69 @@
 namespace fluid {
 namespace {
 
-/// The bytes of a tensor in memory.
-class TensorBytes : public MemoryBytes {
- public:
-  explicit TensorBytes(Tensor tensor)
-      : MemoryBytes({static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())}),
-        tensor_(std::move(tensor)) {}
-
- private:
-  Tensor tensor_;
-};
+/// Maximum size in bytes of what is read at once from an array that is transposed or widened.
+constexpr int64_t kPartBytes = int64_t{4} << 20;
 
 void check_bools(const ArrayColumn& column, std::span<const std::byte> values) {
   if (column.type.dtype != DType::boolean) return;
   const auto is_bool = [](std::byte b) { return b <= std::byte{1}; };
   if (std::ranges::all_of(values, is_bool)) return;
   throw UserError(column.file_name + ": holds a bool that is neither 0 nor 1");
+}
+
+/// Reads `count` samples, from `first` on, to `to`.
+void read_samples(const ArrayColumn& column, int64_t first, int64_t count, std::byte* to) {
+  const int64_t offset = column.offset + first * column.sample_bytes();
+  const auto bytes = static_cast<size_t>(count * column.sample_bytes());
+  if (column.stored == NpyInteger::none) {
+    column.file->read(offset, {to, bytes});
+    check_bools(column, {to, bytes});
+    return;
+  }
+  thread_local std::vector<std::byte> elements;
+  elements.resize(bytes);
+  column.file->read(offset, elements);
+  widen_npy(column.stored, elements, to);
+}
+
+/// Copies the samples of an array in Fortran order to a row-major file, part by part.
+std::shared_ptr<const ByteSource> transpose(const ByteSource& file, int64_t offset,
+                                            const NpyHeader& header, int64_t memory_limit) {
+  const int64_t samples = header.shape[0], width = header.element_bytes();
+  const Column sample{
+      .name = "", .dtype = DType::u8, .shape = {header.shape.begin() + 1, header.shape.end()}};
+  const int64_t elements = sample.numel();
+  // The elements of a sample in the order of the file, whose first dimension changes fastest ->
+  // their row-major indices.
+  std::vector<int64_t> target(static_cast<size_t>(elements));
+  for (int64_t i = 0; i < elements; ++i) {
+    int64_t rest = i, position = 0;
+    for (size_t d = sample.shape.size(); d-- > 0;) {  // from the index, the last one fastest
+      int64_t stride = 1;
+      for (size_t before = 0; before < d; ++before) stride *= sample.shape[before];
+      position += rest % sample.shape[d] * stride;
+      rest /= sample.shape[d];
+    }
+    target[static_cast<size_t>(position)] = i;
+  }
+  SpillBuffer rows(memory_limit);
+  const int64_t chunk = std::max<int64_t>(1, kPartBytes / std::max<int64_t>(1, elements * width));
+  std::vector<std::byte> column, part;
+  for (int64_t first = 0; first < samples; first += chunk) {
+    const int64_t count = std::min(chunk, samples - first);
+    column.resize(static_cast<size_t>(count * width));
+    part.resize(static_cast<size_t>(count * elements * width));
+    for (int64_t e = 0; e < elements; ++e) {
+      file.read(offset + (e * samples + first) * width, column);
+      for (int64_t row = 0; row < count; ++row) {
+        const int64_t to = row * elements + target[static_cast<size_t>(e)];
+        std::memcpy(part.data() + to * width, column.data() + row * width,
+                    static_cast<size_t>(width));
+      }
+    }
+    rows.append(part);
+  }
+  return rows.release();
 }
 
 /// Reads arrays from their files, one sample at a time. Does not map the files: a mapping would
@@ -42,9 +89,12 @@ class ArraySource : public SampleSource {
             std::span<std::byte* const> to) const override {
     for (size_t c = 0; c < to.size(); ++c) {
       if (to[c] == nullptr) continue;
-      const std::span<std::byte> bytes(to[c], static_cast<size_t>(columns_[c].bytes()));
-      arrays_[c].file->read(arrays_[c].offset + sample * columns_[c].bytes(), bytes);
-      check_bools(arrays_[c], bytes);
+      read_samples(arrays_[c], sample, 1, to[c]);
+    }
+  }
+  void check_files() const override {
+    for (const ArrayColumn& array : arrays_) {
+      if (array.check != nullptr) array.check();
     }
   }
   std::string name() const override { return name_; }
@@ -62,6 +112,16 @@ class ArraySource : public SampleSource {
 
 int64_t bytes_of(const ArrayColumn& column) { return column.samples * column.type.bytes(); }
 
+/// Reads all samples of a column to `to`.
+void load(const ArrayColumn& column, std::byte* to) {
+  if (column.check != nullptr) column.check();
+  const int64_t part = std::max<int64_t>(1, kPartBytes / std::max<int64_t>(1, column.type.bytes()));
+  for (int64_t first = 0; first < column.samples; first += part) {
+    read_samples(column, first, std::min(part, column.samples - first),
+                 to + first * column.type.bytes());
+  }
+}
+
 SampleSourcePtr load(const std::vector<ArrayColumn>& columns, const std::string& name) {
   Dataset data;
   data.source = name;
@@ -69,10 +129,7 @@ SampleSourcePtr load(const std::vector<ArrayColumn>& columns, const std::string&
     std::vector<int64_t> shape = {column.samples};
     shape.insert(shape.end(), column.type.shape.begin(), column.type.shape.end());
     Tensor tensor(column.type.dtype, shape);
-    const std::span<std::byte> bytes(static_cast<std::byte*>(tensor.data()),
-                                     static_cast<size_t>(tensor.bytes()));
-    column.file->read(column.offset, bytes);
-    check_bools(column, bytes);
+    load(column, static_cast<std::byte*>(tensor.data()));
     data.columns.emplace_back(column.type.name, std::move(tensor));
   }
   return make_source(std::move(data));
@@ -80,8 +137,12 @@ SampleSourcePtr load(const std::vector<ArrayColumn>& columns, const std::string&
 
 }  // namespace
 
+int64_t ArrayColumn::sample_bytes() const {
+  return type.numel() * NpyHeader{.dtype = type.dtype, .stored = stored}.element_bytes();
+}
+
 ArrayColumn npy_column(std::string name, std::shared_ptr<const ByteSource> file, int64_t offset,
-                       int64_t size, const std::string& file_name) {
+                       int64_t size, const std::string& file_name, int64_t memory_limit) {
   std::string start(static_cast<size_t>(std::min(size, kMaxNpyHeader)), '\0');
   file->read(offset, {reinterpret_cast<std::byte*>(start.data()), start.size()});
   const NpyHeader header = parse_npy_header(start, size, file_name);
@@ -93,11 +154,10 @@ ArrayColumn npy_column(std::string name, std::shared_ptr<const ByteSource> file,
       .samples = header.shape[0],
       .file = std::move(file),
       .offset = offset + header.data_offset,
-      .file_name = file_name};
+      .file_name = file_name,
+      .stored = header.stored};
   if (!header.fortran_order) return column;
-  std::string bytes(static_cast<size_t>(size), '\0');
-  column.file->read(offset, {reinterpret_cast<std::byte*>(bytes.data()), bytes.size()});
-  column.file = std::make_shared<TensorBytes>(parse_npy(bytes, file_name));
+  column.file = transpose(*column.file, column.offset, header, memory_limit);
   column.offset = 0;
   return column;
 }

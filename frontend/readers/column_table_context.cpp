@@ -1,8 +1,8 @@
 #include "frontend/readers/column_table_context.h"
 
 #include <filesystem>
-#include <map>
 #include <set>
+#include <utility>
 
 #include "frontend/readers/excerpt.h"
 #include "ir/error.h"
@@ -38,6 +38,22 @@ ColumnTablePtr table_given_to(const DataArgs& args, const std::string& kind, boo
 
 }  // namespace
 
+CategoryIds::CategoryIds(std::vector<std::string> categories, bool has_other)
+    : categories_(std::move(categories)), has_other_(has_other) {
+  for (size_t i = 0; i < categories_.size(); ++i) {
+    ids_.emplace(categories_[i], static_cast<int64_t>(i));
+  }
+}
+
+int64_t CategoryIds::id_of(std::string_view value, FunctionRef<std::string()> subject) const {
+  if (const auto found = ids_.find(value); found != ids_.end()) return found->second;
+  const int64_t next_id = std::ssize(categories_);
+  if (has_other_) return next_id;
+  throw UserError(subject() + ": no category '" + excerpt(value) + "' in the training data" +
+                  did_you_mean(std::string(value), categories_) + "; unknown=1 gives it the id " +
+                  std::to_string(next_id));
+}
+
 const std::vector<std::string>& ColumnTableContext::options() {
   static const std::vector<std::string> names = {"table", "unknown"};
   return names;
@@ -72,27 +88,11 @@ ColumnTablePtr ColumnTableContext::save_learned_table(ColumnTable table) const {
   return std::make_shared<const ColumnTable>(std::move(table));
 }
 
-std::vector<int64_t> ColumnTableContext::ids_of(
-    const std::vector<std::string>& values, const std::string& column, const ColumnTable& table,
-    const std::function<std::string(size_t)>& subject) const {
+CategoryIds ColumnTableContext::category_ids(const std::string& column,
+                                             const ColumnTable& table) const {
   const auto classes = table.classes.find(column);
   if (classes == table.classes.end()) fail_without_column(column);
-  const std::vector<std::string>& names = classes->second;
-  std::map<std::string_view, int64_t> id_of;
-  for (size_t i = 0; i < names.size(); ++i) id_of.emplace(names[i], static_cast<int64_t>(i));
-  const auto next_id = static_cast<int64_t>(names.size());
-  const bool knows_all = !args_.get_flag("unknown", false);
-  std::vector<int64_t> ids;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto found = id_of.find(values[i]);
-    if (found == id_of.end() && knows_all) {
-      throw UserError(subject(i) + ": no category '" + excerpt(values[i]) +
-                      "' in the training data" + did_you_mean(values[i], names) +
-                      "; unknown=1 gives it the id " + std::to_string(next_id));
-    }
-    ids.push_back(found == id_of.end() ? next_id : found->second);
-  }
-  return ids;
+  return {classes->second, args_.get_flag("unknown", false)};
 }
 
 void ColumnTableContext::fail_without_column(const std::string& column) const {

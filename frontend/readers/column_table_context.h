@@ -1,15 +1,35 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "frontend/readers/column_table.h"
 #include "frontend/readers/kind.h"
 #include "frontend/readers/row_split.h"
+#include "frontend/readers/string_table.h"
+#include "ir/function_ref.h"
 
 namespace fluid {
+
+/// The ids of the categories of a column.
+class CategoryIds {
+ public:
+  /// `categories`: in the order of their ids. `has_other`: whether all other values have the next
+  /// id.
+  CategoryIds(std::vector<std::string> categories, bool has_other);
+
+  const std::vector<std::string>& categories() const { return categories_; }
+  /// Returns the id of `value`. Throws UserError for a value without one. The message begins with
+  /// `subject`(), which names the location of the value.
+  int64_t id_of(std::string_view value, FunctionRef<std::string()> subject) const;
+
+ private:
+  std::vector<std::string> categories_;
+  StringMap<int64_t> ids_;
+  bool has_other_;
+};
 
 /// Gives a reader its ColumnTable: that of the option table=FILE, else that of
 /// DataArgs::training_table(), which the reader applies to its columns. If there is neither, or
@@ -39,12 +59,9 @@ class ColumnTableContext {
   /// it to the FILE of option table=FILE.
   ColumnTablePtr save_learned_table(ColumnTable table) const;
 
-  /// Returns the category id of each of `values`. `table` holds the categories of `column`. With
-  /// the option unknown=1, a value without a category gets the next id. Otherwise throws UserError,
-  /// whose message begins with `subject`(i), the location of values[i].
-  std::vector<int64_t> ids_of(const std::vector<std::string>& values, const std::string& column,
-                              const ColumnTable& table,
-                              const std::function<std::string(size_t)>& subject) const;
+  /// Returns the ids of the categories of `column` in `table`. With the option unknown=1, a value
+  /// without a category gets the next id. Throws UserError if `table` lacks the column.
+  CategoryIds category_ids(const std::string& column, const ColumnTable& table) const;
 
   /// Throws UserError. The message says that the given table does not describe `column` as the
   /// options require.

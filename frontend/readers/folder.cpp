@@ -68,10 +68,10 @@ class ImageFolder : public ImageFiles {
     ColumnTable table = context.initial_table({"unknown"});
     if (context.given() == nullptr) table.classes[kLabelColumn] = names;
     table.feeds[kLabelColumn] = kLabelColumn;
-    const std::vector<int64_t> ids = context.ids_of(
-        names, kLabelColumn, table, [&](size_t i) { return "'" + root_ + "/" + names[i] + "'"; });
-    for (size_t i = 0; i < ids.size(); ++i) {
-      labels_.resize(ends[i], static_cast<int32_t>(ids[i]));
+    const CategoryIds ids = context.category_ids(kLabelColumn, table);
+    for (size_t i = 0; i < names.size(); ++i) {
+      const int64_t id = ids.id_of(names[i], [&] { return "'" + root_ + "/" + names[i] + "'"; });
+      labels_.resize(ends[i], static_cast<int32_t>(id));
     }
     classes_ = table.classes[kLabelColumn];
     table_ = context.save_learned_table(std::move(table));

@@ -25,6 +25,7 @@ class ForwardedData : public Base {
   }
   ColumnTablePtr table() const override { return inner_->table(); }
   SkippedRecords skipped() const override { return inner_->skipped(); }
+  void check_files() const override { inner_->check_files(); }
   int64_t resident_bytes() const override { return inner_->resident_bytes(); }
   const BatchTransform* batch_transform() const override { return inner_->batch_transform(); }
 

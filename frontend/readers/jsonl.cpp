@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
-#include "frontend/files/gz.h"
-#include "frontend/files/line_reader.h"
-#include "frontend/files/temporary_file.h"
 #include "frontend/readers/column_table_context.h"
+#include "frontend/readers/json_lines.h"
 #include "frontend/readers/kind.h"
-#include "frontend/readers/row_table.h"
+#include "frontend/readers/record_findings.h"
+#include "frontend/readers/record_source.h"
 #include "ir/error.h"
 #include "ir/text.h"
 
@@ -23,240 +22,390 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kJsonlKind = "jsonl";
 constexpr const char* kColumns = "columns";  ///< option name, and key in ColumnTable::columns
-constexpr size_t kMaxDepth = 8;              ///< maximum nesting of arrays
-constexpr double kMaxInteger = 0x1p53 - 1;   ///< doubles represent all integers up to this
+constexpr const char* kFloats = "floats";    ///< key in ColumnTable::columns: columns of f32
+constexpr const char* kNormalize = "normalize";
 
-/// The values of one key in all lines. A row holds the index of a text in `texts`, or numbers. The
-/// numbers are f32 if the first line has a non-integer, else f64.
-struct KeyValues {
-  std::string key;
-  std::vector<int64_t> shape = {};  // shape of one sample
-  StringTable texts = {};
-  bool holds_text = false, is_integer = true;
-  bool is_f32 = false;  // whether the rows hold f32 numbers instead of f64
+/// The keys of a file that are columns, and the key of the column of option split=COLUMN.
+struct JsonKeys {
+  int64_t first_line = 0;  ///< record from which the keys are taken; all lines before it are bad
+  std::vector<KeyColumn> columns = {};
+  KeyColumn split = {};  ///< key "": none
+};
 
-  int64_t row_bytes() const {
-    if (holds_text) return sizeof(int32_t);
-    return Column{.shape = shape}.numel() * size_of(is_f32 ? DType::f32 : DType::f64);
+std::string to_json(const JsonKeys& keys) {
+  Json json = {{"columns", Json::array()}, {"split", keys.split.key}};
+  for (const KeyColumn& column : keys.columns) {
+    json["columns"].push_back({{"key", column.key},
+                               {"shape", column.shape},
+                               {"holds_text", column.holds_text},
+                               {"is_integer", column.is_integer}});
   }
-};
+  return json.dump();
+}
 
-/// The value of one key in one line.
-struct LineValue {
-  std::vector<int64_t> shape;
-  std::vector<double> numbers;
-  std::string text;
-  bool is_text = false, is_integer = true;
-};
+/// Parses the output of to_json().
+JsonKeys parse_keys(const std::string& text) {
+  const Json json = Json::parse(text);
+  JsonKeys keys{.split = {.key = json.at("split")}};
+  for (const Json& column : json.at("columns")) {
+    keys.columns.push_back({.key = column.at("key"),
+                            .shape = column.at("shape"),
+                            .holds_text = column.at("holds_text"),
+                            .is_integer = column.at("is_integer")});
+  }
+  return keys;
+}
 
-class JsonLines {
+/// Returns the value of a column of the split as text.
+std::string split_text(const LineValue& value) {
+  if (value.is_text) return value.text;
+  const double number = value.numbers.front();
+  if (value.is_integer) return std::to_string(static_cast<int64_t>(number));
+  return ir::float_text(number);
+}
+
+/// Name of element `i` of a column in ColumnTable::moments: "x", or "x[3]" for an array.
+std::string element_name(const KeyColumn& column, int64_t i) {
+  return column.shape.empty() ? column.key : column.key + "[" + std::to_string(i) + "]";
+}
+
+/// Which columns of numbers are normalised, by option normalize=KEY,KEY.
+class NormalizedKeys {
  public:
-  JsonLines(const ColumnTableContext& context, LineReader lines)
-      : context_(context),
-        args_(context.args()),
-        lines_(std::move(lines)),
-        rows_(args_.memory_limit()) {}
-
-  SampleSourcePtr read() {
-    for (std::string_view line; lines_.next(line);) {
-      if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      std::vector<LineValue> values;
-      try {
-        values = values_of(line);
-      } catch (const UserError& error) {
-        if (args_.bad_records() == BadRecords::stop) throw;
-        data_.skipped.add(error.what());
-        if (rows_.rows() == 0) keys_.clear();
-        continue;
-      }
-      append(values);
+  /// Throws UserError for a key that is no column of numbers.
+  NormalizedKeys(const DataArgs& args, const std::vector<KeyColumn>& columns) {
+    const std::string* option = args.find(kNormalize);
+    if (option == nullptr || option->empty()) return;
+    keys_ = ir::split_at_commas(*option);
+    std::vector<std::string> known;
+    for (const KeyColumn& column : columns) {
+      if (!column.holds_text) known.push_back(column.key);
     }
-    if (rows_.rows() == 0 && data_.skipped.count == 0) {
-      throw UserError(args_.path() + " holds no sample");
+    for (const std::string& key : keys_) {
+      if (std::ranges::find(known, key) != known.end()) continue;
+      args.fail("option normalize: no key '" + key + "' of numbers" + did_you_mean(key, known));
     }
-    return source();
+  }
+  bool contain(const KeyColumn& column) const {
+    return std::ranges::find(keys_, column.key) != keys_.end();
   }
 
  private:
-  [[noreturn]] void fail(const std::string& message) const {
-    throw UserError(ir::file_and_line(args_.path(), lines_.number()) + ": " + message);
+  std::vector<std::string> keys_;
+};
+
+/// Sets the rules of option missing for `columns`.
+void set_missing_rules(const ColumnTableContext& context, std::vector<KeyColumn>& columns) {
+  std::vector<std::string> names;
+  for (const KeyColumn& column : columns) names.push_back(column.key);
+  const MissingRules rules(context, names);
+  for (KeyColumn& column : columns) column.missing = rules.of(column.key);
+}
+
+bool needs_moments(const KeyColumn& column, const NormalizedKeys& normalized) {
+  const bool fills_in_mean = column.missing.kind == MissingRule::kMean;
+  return !column.holds_text && (fills_in_mean || normalized.contain(column));
+}
+
+/// Learns the columns from the lines of a file, and which lines are left out.
+class JsonlScan {
+ public:
+  JsonlScan(const ColumnTableContext& context, const RecordFile& file)
+      : context_(context), args_(context.args()), file_(file) {}
+
+  /// Sets the members of `scan` except `index`.
+  void run(TextScan& scan) const {
+    if (file_.records() == 0) throw UserError(args_.path() + " holds no sample");
+    JsonKeys keys = first_keys();
+    const NormalizedKeys normalized(args_, keys.columns);
+    const RecordFindings found = examine(keys, normalized, scan);
+    ColumnTable table = context_.initial_table({"missing", kNormalize, "unknown"});
+    const bool learns = context_.given() == nullptr;
+    if (learns) table.columns = {{kColumns, {}}, {kFloats, {}}};
+    const auto given_floats = table.columns.find(kFloats);
+    const std::vector<std::string> floats =
+        given_floats != table.columns.end() ? given_floats->second : std::vector<std::string>();
+    auto moments = found.moments.begin();
+    for (size_t k = 0; k < keys.columns.size(); ++k) {
+      KeyColumn& column = keys.columns[k];
+      const bool is_float = std::ranges::find(floats, column.key) != floats.end();
+      column.is_integer = found.is_integer[k] != 0 && !is_float;
+      if (column.holds_text) table.feeds[column.key] = column.key;
+      if (!learns) continue;
+      table.columns[kColumns].push_back(column.key);
+      if (!column.is_integer) table.columns[kFloats].push_back(column.key);
+      if (column.holds_text) {
+        table.classes[column.key] = categories_of(found.categories[k].texts());
+      }
+      for (int64_t i = 0; needs_moments(column, normalized) && i < column.numel(); ++i, ++moments) {
+        const std::string name = element_name(column, i);
+        if (moments->count() == 0) {
+          args_.fail("key '" + name + "' has no value in the training rows");
+        }
+        table.moments[name] = moments->moments();
+      }
+    }
+    scan.table = table.to_json();
+    scan.learned = to_json(keys);
   }
 
-  /// Parses a line. If keys_ is empty, chooses the keys from this line. Returns one value for each
-  /// of keys_.
-  std::vector<LineValue> values_of(std::string_view line) {
-    const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!object.is_object()) fail("not a JSON object");
-    if (keys_.empty()) choose_keys(object);
-    std::vector<LineValue> values;
-    for (const KeyValues& key : keys_) {
-      const auto found = object.find(key.key);
-      if (found == object.end()) fail("no key '" + key.key + "'");
-      LineValue value;
-      flatten(*found, 0, key.key, value);
-      const bool is_first = rows_.rows() == 0;
-      if (!is_first && (value.is_text != key.holds_text || value.shape != key.shape)) {
-        fail("key '" + key.key + "' has another type or length than in the first line");
+ private:
+  bool skips_bad_records() const { return args_.bad_records() != BadRecords::stop; }
+
+  /// Returns the keys of the first line whose values are columns. Without such a line, there are
+  /// none.
+  JsonKeys first_keys() const {
+    for (int64_t record = 0; record < file_.records(); ++record) {
+      try {
+        JsonKeys keys = keys_of(record);
+        keys.first_line = record;
+        return keys;
+      } catch (const UserError&) {
+        if (!skips_bad_records()) throw;
       }
-      values.push_back(std::move(value));
     }
-    return values;
+    return {.first_line = file_.records()};
   }
 
-  void choose_keys(const Json& first) {
-    const std::string* columns = args_.find(kColumns);
-    std::vector<KeyValues> keys;
-    if (columns != nullptr) {
-      for (std::string& key : ir::split_at_commas(*columns))
-        keys.push_back({.key = std::move(key)});
-    } else if (context_.given() != nullptr && context_.given()->columns.contains(kColumns)) {
-      for (const std::string& key : context_.given()->columns.at(kColumns)) {
-        if (first.contains(key)) keys.push_back({.key = key});  // data for prediction has no labels
-      }
-    } else {
-      for (const auto& [key, value] : first.items()) keys.push_back({.key = key});
-    }
+  JsonKeys keys_of(int64_t record) const {
+    const TextRecord text = file_.read(record);
+    const JsonLine line(text, file_.source_name());
+    JsonKeys keys;
     if (context_.split().uses_column()) {
-      std::vector<std::string> names;
-      for (const auto& [key, value] : first.items()) names.push_back(key);
-      split_key_ = context_.split().split_column(names);
-      const bool is_listed = std::ranges::find(keys, split_key_, &KeyValues::key) != keys.end();
-      if (!is_listed) keys.push_back({.key = split_key_});
-    }
-    if (keys.empty()) fail("the object has no key");
-    keys_ = std::move(keys);
-  }
-
-  /// Appends the elements of `json` to `value`. All arrays at one depth must have equal lengths.
-  void flatten(const Json& json, size_t depth, const std::string& key, LineValue& value) const {
-    if (depth > kMaxDepth) fail("key '" + key + "' holds arrays that are nested too deeply");
-    if (json.is_array()) {
-      const auto length = static_cast<int64_t>(json.size());
-      if (value.shape.size() == depth && value.numbers.empty()) value.shape.push_back(length);
-      if (depth >= value.shape.size() || value.shape[depth] != length) {
-        fail("key '" + key + "' holds arrays of several lengths");
-      }
-      for (const Json& element : json) flatten(element, depth + 1, key, value);
-      return;
-    }
-    if (depth != value.shape.size()) fail("key '" + key + "' holds arrays of several lengths");
-    if (json.is_string() && depth == 0) {
-      value.is_text = true;
-      value.text = json.get<std::string>();
-    } else if (json.is_number() || json.is_boolean()) {
-      const double number = json.is_boolean() ? (json.get<bool>() ? 1.0 : 0.0) : json.get<double>();
-      const double limit =
-          json.is_number_float() ? double{std::numeric_limits<float>::max()} : kMaxInteger;
-      if (!(std::abs(number) <= limit)) fail("key '" + key + "' holds a number that is too large");
-      value.is_integer = value.is_integer && !json.is_number_float();
-      value.numbers.push_back(number);
-    } else {
-      fail("key '" + key + "' holds neither numbers nor a string");
-    }
-  }
-
-  /// Appends a row with one value for each of keys_.
-  void append(const std::vector<LineValue>& values) {
-    const bool is_first = rows_.rows() == 0;
-    rows_.start_row(lines_.number());
-    for (size_t k = 0; k < keys_.size(); ++k) {
-      KeyValues& key = keys_[k];
-      const LineValue& value = values[k];
-      key.is_integer = key.is_integer && value.is_integer;
-      if (is_first) {
-        key.shape = value.shape;
-        key.holds_text = value.is_text;
-        key.is_f32 = !value.is_integer;
-      }
-      if (value.is_text) rows_.append(key.texts.index_of(value.text, lines_.number()));
-      for (const double number : value.numbers) {
-        key.is_f32 ? rows_.append(static_cast<float>(number)) : rows_.append(number);
+      keys.split.key = context_.split().split_column(line.keys());
+      set_type(keys.split, line);
+      const Column type{keys.split.key, keys.split.is_integer ? DType::i64 : DType::f32,
+                        keys.split.shape};
+      if (type.numel() != 1) {
+        args_.fail("column '" + type.name + "' is " + type.str().substr(type.name.size() + 1) +
+                   ": a column to split by has one value a row");
       }
     }
-    rows_.finish_row();
-  }
-
-  SampleSourcePtr source() {
-    data_.source = args_.path();
-    data_.samples = rows_.rows();
-    data_.rows = rows_.release();
-    ColumnTable table = context_.initial_table({"unknown"});
-    if (context_.given() == nullptr) table.columns[kColumns] = kept_keys();
-    data_.row_bytes = sizeof(int64_t);  // a row starts with its line number
-    for (KeyValues& key : keys_) {
-      if (data_.samples == 0) break;
-      RowTableColumn column{.type = {key.key, DType::i64, key.shape}, .offset = data_.row_bytes};
-      data_.row_bytes += key.row_bytes();
-      if (key.holds_text) {
-        add_categories(key, table, column);
-      } else if (key.key != split_key_ && table.classes.contains(key.key)) {
-        args_.fail("key '" + key.key + "' holds numbers, but categories in the training data");
-      } else if (key.is_integer) {
-        column.convert = conversion<int64_t>(column.type.numel());
-      } else {
-        column.type.dtype = DType::f32;
-        if (!key.is_f32) column.convert = conversion<float>(column.type.numel());
-      }
-      data_.columns.push_back(std::move(column));
+    for (const std::string& key : names_in(line.keys())) {
+      if (key != keys.split.key) keys.columns.push_back({.key = key});
     }
-    data_.table = context_.save_learned_table(std::move(table));
-    return make_source(std::move(data_));
+    if (keys.columns.empty() && keys.split.key.empty()) line.fail("the object has no key");
+    set_missing_rules(context_, keys.columns);
+    std::vector<KeyColumn*> without_type;
+    for (KeyColumn& column : keys.columns) {
+      if (!set_type(column, line)) without_type.push_back(&column);
+    }
+    for (KeyColumn* column : without_type) set_type_from_later_line(*column, record);
+    return keys;
   }
 
-  /// Returns a Conversion of `count` numbers from f64 to `Value`.
-  template <class Value>
-  static Conversion conversion(int64_t count) {
-    return [count](const std::byte* from, std::byte* to) {
-      for (int64_t i = 0; i < count; ++i) {
-        const auto value = static_cast<Value>(value_at<double>(from + i * int64_t{sizeof(double)}));
-        std::memcpy(to + i * int64_t{sizeof value}, &value, sizeof value);
+  /// Sets the type of `column` from its value in `line`. Returns false if that is missing and a
+  /// rule allows it. Throws UserError like JsonLine::value_of().
+  static bool set_type(KeyColumn& column, const JsonLine& line) {
+    const std::optional<LineValue> value = line.value_at(column.key);
+    if (!value) {
+      const bool is_allowed =
+          column.missing.fills_in() || column.missing.kind == MissingRule::kDropRow;
+      if (!is_allowed) line.value_of(column);  // throws
+      return false;
+    }
+    column.shape = value->shape;
+    column.holds_text = value->is_text;
+    column.is_integer = value->is_integer;
+    return true;
+  }
+
+  void set_type_from_later_line(KeyColumn& column, int64_t record) const {
+    while (++record < file_.records()) {
+      try {
+        const TextRecord text = file_.read(record);
+        if (set_type(column, JsonLine(text, file_.source_name()))) return;
+      } catch (const UserError&) {
+        if (!skips_bad_records()) throw;
       }
-    };
+    }
+    args_.fail("key '" + column.key + "' has no value in any line");
   }
 
-  /// Returns keys_ without the key of the split column.
-  std::vector<std::string> kept_keys() const {
+  /// Returns the keys that option columns or the given table selects, else `all`, those of a line.
+  std::vector<std::string> names_in(const std::vector<std::string>& all) const {
+    if (const std::string* columns = args_.find(kColumns)) return ir::split_at_commas(*columns);
+    if (context_.given() == nullptr || !context_.given()->columns.contains(kColumns)) return all;
     std::vector<std::string> keys;
-    for (const KeyValues& key : keys_) {
-      if (key.key != split_key_) keys.push_back(key.key);
+    for (const std::string& key : context_.given()->columns.at(kColumns)) {
+      const bool is_there = std::ranges::find(all, key) != all.end();
+      if (is_there) keys.push_back(key);  // data for prediction has no labels
     }
     return keys;
   }
 
-  /// Converts the texts of `key` to category ids in `column`. Adds the categories to `table` if no
-  /// table was given.
-  void add_categories(const KeyValues& key, ColumnTable& table, RowTableColumn& column) const {
-    const bool is_split = key.key == split_key_;
-    // Excludes the categories of the split column from `table`, because this column may have other
-    // values in other data.
-    ColumnTable values;
-    ColumnTable& used = is_split ? values : table;
-    if (!used.classes.contains(key.key)) {
-      if (!is_split && context_.given() != nullptr) context_.fail_without_column(key.key);
-      used.classes[key.key] = categories_of(key.texts.texts());
+  RecordFindings examine(const JsonKeys& keys, const NormalizedKeys& normalized,
+                         TextScan& scan) const {
+    const size_t count = keys.columns.size();
+    RecordFindings none = {.categories = std::vector<StringTable>(count),
+                           .is_integer = std::vector<char>(count, 1)};
+    bool drops_lines = false;
+    int64_t moments = 0;
+    for (const KeyColumn& column : keys.columns) {
+      drops_lines |= column.missing.kind == MissingRule::kDropRow;
+      if (needs_moments(column, normalized)) moments += column.numel();
     }
-    column.convert = id_conversion(context_.ids_of(key.texts.texts(), key.key, used, [&](size_t i) {
-      return ir::file_and_line(args_.path(), key.texts.first_line(i)) + ": key '" + key.key + "'";
-    }));
-    if (!is_split) table.feeds[key.key] = key.key;
-    column.classes = used.classes.at(key.key);
+    if (context_.given() == nullptr) none.moments.resize(static_cast<size_t>(moments));
+    const auto examine_line = [&](int64_t sample, const TrainingRows& training,
+                                  RecordFindings& found, std::string& split) {
+      if (sample < keys.first_line) keys_of(sample);  // throws the error of the line
+      const TextRecord record = file_.read(sample);
+      const JsonLine line(record, file_.source_name());
+      std::vector<LineValue> values;
+      for (const KeyColumn& column : keys.columns) {
+        std::optional<LineValue> value = line.value_of(column);
+        if (!value) return false;
+        values.push_back(std::move(*value));
+      }
+      if (!keys.split.key.empty()) split = split_text(*line.value_of(keys.split));
+      for (size_t k = 0; k < count && !found.categories.empty(); ++k) {
+        if (values[k].is_text) found.categories[k].index_of(values[k].text, sample);
+        if (!stays_integer(values[k], keys.columns[k])) found.is_integer[k] = 0;
+      }
+      if (!found.moments.empty() && training.contains(sample)) {
+        add_moments(keys.columns, normalized, values, found.moments);
+      }
+      return true;
+    };
+    return examine_records({.samples = file_.records(),
+                            .chunk = file_.records_per_chunk(),
+                            .skips_bad_records = skips_bad_records(),
+                            .drops_rows = drops_lines,
+                            .split_column = keys.split.key,
+                            .location = [&](int64_t sample) { return file_.location(sample); }},
+                           context_.split(), none, examine_line, scan);
+  }
+
+  /// Whether an i64 holds `value`, with the numbers that are filled in.
+  static bool stays_integer(const LineValue& value, const KeyColumn& column) {
+    const MissingRule& rule = column.missing;
+    const bool fills_in_integer =
+        rule.kind == MissingRule::kConstant && rule.constant == std::floor(rule.constant);
+    return value.is_integer && (!value.has_missing || fills_in_integer);
+  }
+
+  static void add_moments(const std::vector<KeyColumn>& columns, const NormalizedKeys& normalized,
+                          const std::vector<LineValue>& values,
+                          std::vector<RunningMoments>& moments) {
+    auto element = moments.begin();
+    for (size_t k = 0; k < columns.size(); ++k) {
+      if (!needs_moments(columns[k], normalized)) continue;
+      for (const double number : values[k].numbers) {
+        if (!std::isnan(number)) element->add(number);
+        ++element;
+      }
+    }
   }
 
   const ColumnTableContext& context_;
   const DataArgs& args_;
-  LineReader lines_;
-  std::string split_key_;  // the column of option split; empty: none
-  std::vector<KeyValues> keys_;
-  RowWriter rows_;
-  RowTable data_;
+  const RecordFile& file_;
+};
+
+/// The lines of a file.
+class JsonlSource : public RecordSource {
+ public:
+  JsonlSource(const ColumnTableContext& context, JsonKeys keys, ScannedFile opened,
+              const ColumnTablePtr& table)
+      : RecordSource(std::move(opened.file), 0, std::move(opened.scan), table) {
+    set_missing_rules(context, keys.columns);
+    const NormalizedKeys normalized(context.args(), keys.columns);
+    for (KeyColumn& key : keys.columns) {
+      JsonlColumn& column = columns_.emplace_back(JsonlColumn{.key = std::move(key)});
+      const std::string& name = column.key.key;
+      if (column.key.holds_text) {
+        column.ids = context.category_ids(name, *table);
+      } else if (table->classes.contains(name)) {
+        context.args().fail("key '" + name +
+                            "' holds numbers, but categories in the training data");
+      } else {
+        set_conversion(context, normalized, *table, column);
+      }
+      const bool is_i64 = column.key.holds_text || (column.key.is_integer && !column.normalizes);
+      column.dtype = is_i64 ? DType::i64 : DType::f32;
+      add_column({name, column.dtype, column.key.shape}, column.ids.categories());
+    }
+    if (!keys.split.key.empty()) add_split_column(keys.split.key);
+  }
+
+ private:
+  /// How a column is read.
+  struct JsonlColumn {
+    KeyColumn key;
+    DType dtype = DType::f32;
+    CategoryIds ids = {{}, false};  ///< of a column of texts
+    bool normalizes = false;
+    std::vector<ColumnTable::Moments> moments = {};  ///< of each element, if it is normalised
+    std::vector<double> fills = {};  ///< value of each element that replaces a missing one
+  };
+
+  static void set_conversion(const ColumnTableContext& context, const NormalizedKeys& normalized,
+                             const ColumnTable& table, JsonlColumn& column) {
+    column.normalizes = normalized.contain(column.key);
+    const bool needs_them = needs_moments(column.key, normalized);
+    const MissingRule& rule = column.key.missing;
+    for (int64_t i = 0; i < column.key.numel(); ++i) {
+      const std::string name = element_name(column.key, i);
+      const auto found = table.moments.find(name);
+      if (needs_them && found == table.moments.end()) context.fail_without_column(name);
+      column.moments.push_back(needs_them ? found->second : ColumnTable::Moments());
+      column.fills.push_back(rule.kind == MissingRule::kMean ? column.moments.back().mean
+                                                             : rule.constant);
+    }
+  }
+
+  void parse(const TextRecord& record, std::span<std::byte* const> to) const override {
+    const std::string path = name();
+    const JsonLine line(record, path);
+    for (size_t k = 0; k < columns_.size(); ++k) {
+      const JsonlColumn& column = columns_[k];
+      std::optional<LineValue> value = line.value_of(column.key);
+      if (!value) throw InternalError("a line that is left out is read");
+      if (value->is_text) {
+        const int64_t id = column.ids.id_of(
+            value->text, [&] { return line.location() + ": key '" + column.key.key + "'"; });
+        if (to[k] != nullptr) std::memcpy(to[k], &id, sizeof id);
+        continue;
+      }
+      if (to[k] == nullptr) continue;
+      convert(column, value->numbers);
+      column.dtype == DType::i64 ? write<int64_t>(value->numbers, to[k])
+                                 : write<float>(value->numbers, to[k]);
+    }
+  }
+
+  /// Fills in missing numbers, and normalises.
+  static void convert(const JsonlColumn& column, std::vector<double>& numbers) {
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (std::isnan(numbers[i])) numbers[i] = column.fills[i];
+      if (!column.normalizes) continue;
+      numbers[i] = (numbers[i] - column.moments[i].mean) / column.moments[i].std;
+    }
+  }
+
+  template <class Value>
+  static void write(const std::vector<double>& numbers, std::byte* to) {
+    for (const double number : numbers) {
+      const auto value = static_cast<Value>(number);
+      std::memcpy(to, &value, sizeof value);
+      to += sizeof value;
+    }
+  }
+
+  std::vector<JsonlColumn> columns_;
 };
 
 SampleSourcePtr open_jsonl(const DataArgs& args) {
   const ColumnTableContext context(args, kJsonlKind);
-  return JsonLines(context,
-                   {open_gz_or_plain(args.path(), std::min(kMaxLoadedBytes, args.memory_limit())),
-                    args.path()})
-      .read();
+  ScannedFile opened = scan_text_file(
+      args, context.given(), line_syntax(),
+      [&](const RecordFile& file, TextScan& scan) { JsonlScan(context, file).run(scan); });
+  JsonKeys keys = parse_keys(opened.scan.learned);
+  const ColumnTablePtr table =
+      context.save_learned_table(ColumnTable::from_json(opened.scan.table, args.path()));
+  const bool in_memory = opened.in_memory;
+  return open_records(
+      std::make_shared<JsonlSource>(context, std::move(keys), std::move(opened), table), in_memory);
 }
 
 }  // namespace
@@ -267,10 +416,12 @@ DataKind jsonl_kind() {
           .doc =
               "a JSON object a line, gzipped or not: each key of the first line, or columns=a,b, "
               "is a column: numbers and arrays of numbers f32, or i64 if all are integers; strings "
-              "are ids i64 of categories in sorted order; table=, unknown=1 and memory= as for csv",
+              "are ids i64 of categories in sorted order; normalize=a,b: keys of numbers, each "
+              "element by its mean and std in the training rows; missing= as for csv, for null and "
+              "absent keys; table=, unknown=1 and memory= as for csv",
           .splits_rows = true,
           .has_table = true,
-          .options = {"columns", "memory"},
+          .options = {"columns", "memory", "missing", kNormalize},
           .open_source = open_jsonl};
 }
 

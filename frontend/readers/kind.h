@@ -27,6 +27,9 @@ struct OpenOptions {
   /// For data that is produced while it is read, such as pipe: open_data() starts this pass to
   /// learn the columns. `rank` and `world` must be those of this process.
   StreamPass first_pass = {};
+  /// Directory in which the kinds csv and jsonl keep what they found when they scanned a file that
+  /// is not read into memory, so that it is not scanned again. Empty: no cache.
+  std::string cache_dir = {};
 };
 
 /// Typed access to the path and options of a data SPEC (see open_data()). Errors name the SPEC.
@@ -44,12 +47,14 @@ class DataArgs {
   DataArgs with_split(const std::string& split) const;
   /// Returns a copy whose missing options are set from `defaults`.
   DataArgs with_defaults(const std::map<std::string, std::string>& defaults) const;
+  const std::string& spec() const { return spec_; }  ///< the whole SPEC
   const std::string& path() const { return path_; }  ///< the PATH in a SPEC "KIND:PATH?options"
   /// Returns the split to open: the value of option split, or default_split().
   std::string split() const { return get_string("split", default_split_); }
   /// Returns the split for a SPEC without option split.
   const std::string& default_split() const { return default_split_; }
   BadRecords bad_records() const { return opening_.bad_records; }
+  const std::string& cache_dir() const { return opening_.cache_dir; }
   const StreamPass& first_pass() const { return opening_.first_pass; }
   const ColumnTablePtr& training_table() const { return opening_.training_table; }
   const std::string* find(const std::string& name) const;  ///< value of an option; null: absent

@@ -18,7 +18,8 @@ SampleSourcePtr open_npy(const DataArgs& args) {
     if (equals == std::string_view::npos) args.fail("write npy:COLUMN=FILE,COLUMN=FILE");
     const std::string path(item.substr(equals + 1));
     const auto file = std::make_shared<FileBytes>(path);
-    columns.push_back(npy_column(std::string(item.substr(0, equals)), file, 0, file->size(), path));
+    columns.push_back(npy_column(std::string(item.substr(0, equals)), file, 0, file->size(), path,
+                                 args.memory_limit()));
     left.remove_prefix(std::min(left.size(), item.size() + 1));
   }
   return make_array_source(std::move(columns), args, "npy:" + args.path());
@@ -47,11 +48,14 @@ SampleSourcePtr open_npz(const DataArgs& args) {
     const std::string where = args.path() + "/" + member.name;
     if (!member.deflated) {
       columns.push_back(npy_column(column, archive, zip_data_offset(*archive, member, args.path()),
-                                   member.size, where));
+                                   member.size, where, memory_limit));
+      columns.back().check = [archive, member, name = args.path()] {
+        check_stored_zip_member(*archive, member, name);
+      };
       continue;
     }
     columns.push_back(npy_column(column, inflate(*archive, member, args.path(), memory_limit), 0,
-                                 member.size, where));
+                                 member.size, where, memory_limit));
   }
   if (columns.empty()) throw UserError("'" + args.path() + "' holds no .npy file");
   return make_array_source(std::move(columns), args, "npz:" + args.path());

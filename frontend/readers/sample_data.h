@@ -54,6 +54,8 @@ class SampleData {
   virtual ColumnTablePtr table() const { return nullptr; }
   /// Records that were skipped when the data was opened.
   virtual SkippedRecords skipped() const { return {}; }
+  /// Throws UserError if a checksum of a file is wrong that reading samples does not verify.
+  virtual void check_files() const {}
   virtual int64_t resident_bytes() const { return 0; }  ///< bytes of data held in memory
   /// The transform that a Reader applies to whole batches; null: none.
   virtual const BatchTransform* batch_transform() const { return nullptr; }

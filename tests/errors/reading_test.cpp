@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "tests/support/fluidrun_test.h"
 #include "tests/support/image_files.h"
 
@@ -111,6 +113,28 @@ TEST_F(ImageData, LinesThatCannotBeReadAreListed) {
   }
   write_plain(dir_.file("rows.csv"), "x,y\n1,2\n");
   EXPECT_EQ(run("data csv:rows.csv --check").code, 0);
+}
+
+TEST_F(ImageData, ChecksumsAreVerifiedByCheck) {
+  std::string bytes = bytes_of_hex(image_goldens()["savez"].get<std::string>());
+  bytes[bytes.find("PK\1\2") - 1] ^= 1;  // the end of the last member
+  write_plain(dir_.file("t.npz"), bytes);
+  EXPECT_EQ(run("data npz:t.npz?memory=0").code, 0);
+  expect_error("data npz:t.npz?memory=0 --check",
+               "'t.npz': member 'z.npy' is damaged: its CRC-32 differs");
+}
+
+/// In the cache is that the mean of the column is 2.
+TEST_F(ImageData, ScansOfTextFilesAreKept) {
+  const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  const std::string data = "data 'csv:rows.csv?normalize=1&memory=0' --draw 1 --cache-dir ";
+  write_plain(dir_.file("rows.csv"), "x\n1\n3\n");
+  std::filesystem::last_write_time(dir_.file("rows.csv"), old);
+  EXPECT_TRUE(states(run(data + "kept").output, "rows.csv:2 [x -1]"));
+  write_plain(dir_.file("rows.csv"), "x\n9\n5\n");
+  std::filesystem::last_write_time(dir_.file("rows.csv"), old);
+  EXPECT_TRUE(states(run(data + "kept").output, "rows.csv:2 [x 7]"));
+  EXPECT_TRUE(states(run(data + "''").output, "rows.csv:2 [x 1]"));
 }
 
 TEST_F(ImageData, IsDescribedWithoutBadRecords) {

@@ -36,9 +36,27 @@ Tensor label_column(int64_t salt, double classes) {
   return t.cast(i64);
 }
 
+/// Probabilities that are multiples of 1/64 and sum to 1.
+Tensor probabilities() {
+  const Tensor thirds = column({kSamples, kClasses - 1}, 7);
+  Tensor all(f64, {kSamples, kClasses});
+  for (int64_t i = 0; i < kSamples; ++i) {
+    double rest = 1;
+    for (int64_t c = 0; c + 1 < kClasses; ++c) {
+      const double p = std::floor(thirds.at(i * (kClasses - 1) + c) * 21) / 64;
+      all.as<double>()[static_cast<size_t>(i * kClasses + c)] = p;
+      rest -= p;
+    }
+    all.as<double>()[static_cast<size_t>(i * kClasses + kClasses - 1)] = rest;
+  }
+  return all;
+}
+
 Dataset samples() {
   return {{{"scores", column({kSamples, kClasses}, 1, 0.5)},
            {"label", label_column(2, 3)},
+           {"probabilities", probabilities()},
+           {"class", label_column(8, kClasses)},
            {"score", column({kSamples}, 3, 0.5)},
            {"positive", label_column(4, 2)},
            {"prediction", column({kSamples, kOutputs}, 5)},
@@ -64,6 +82,8 @@ Program metrics_program() {
   net.output("r2", r2_score(prediction, target));
   net.output("perplexity", perplexity(scores, label));
   net.output("roc_auc", roc_auc(score, positive));
+  net.output("roc_auc_ovr", roc_auc(net.data("probabilities", {kBatch, kClasses}, f64),
+                                    net.data("class", {kBatch}, i64), {.classes = kClasses}));
   for (const std::string average : {"micro", "macro", "weighted"}) {
     net.output("precision_" + average, precision(scores, label, {.average = average}));
     net.output("recall_" + average, recall(scores, label, {.average = average}));

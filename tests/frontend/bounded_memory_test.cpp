@@ -12,6 +12,7 @@
 
 #include "frontend/files/csv.h"
 #include "frontend/files/line_reader.h"
+#include "frontend/files/record_file.h"
 #include "frontend/readers/reader.h"
 #include "frontend/readers/spec.h"
 #include "tests/support/errors.h"
@@ -125,18 +126,9 @@ TEST_F(BoundedMemory, TextsOnDiskAreThoseInMemory) {
   expect_same("text:" + dir_.file("d") + "?length=9");
 }
 
-/// Reads records from a text whose parts have `part_bytes` bytes.
-std::string records_of(const std::string& text, size_t part_bytes) {
+/// The fields of the records that `csv` reads, each record after its line; then the error, if any.
+std::string records_of(CsvParser& csv) {
   std::string records;
-  size_t read = 0;
-  CsvParser csv(
-      [&](std::string& part) {
-        const std::string more = text.substr(read, part_bytes);
-        part += more;
-        read += more.size();
-        return !more.empty();
-      },
-      "f");
   try {
     while (csv.next()) {
       records += std::to_string(csv.line());
@@ -149,17 +141,31 @@ std::string records_of(const std::string& text, size_t part_bytes) {
   return records;
 }
 
-TEST(CsvParts, HaveTheRecordsOfTheWholeText) {
+/// The records of a file are those of its whole text, and the end of a record is found in each part
+/// of the text, or not yet.
+TEST_F(BoundedMemory, RecordsOfAFileAreThoseOfItsText) {
+  const RecordSyntax& syntax = csv_record_syntax();
   for (const std::string text :
-       {"\xef\xbb\xbf"
+       {"\xef\xbb\xbf\r\n"
         "a,b\r\n\r\n1,\"two\r\nlines, \"\"quoted\"\"\" \r\n\n\"3\",4\r\n5,\r",
-        "a\n1,\"2\n3\n", "a\n\"1\n\" 2\n3\n", "a\n\"1\"\rb\n", "", "\n\n", "a", "\"\"", "a\r"}) {
-    const std::string whole = records_of(text, text.size() + 1);
-    for (size_t bytes = 4; bytes <= text.size(); ++bytes) {
-      EXPECT_EQ(records_of(text, bytes), whole) << bytes;
+        "a\n1,\"2\n3\n", "a\n\"1\n\" 2\n", "a\n\"1\"\rb\n", "", "\n\n", "a", "\"\"", "a\r",
+        "a \"b\nc\" \"\n , \"\n\"\"", "a,b\n\"1\n\",2\n3,4"}) {
+    SCOPED_TRACE(text);
+    CsvParser whole(text, "f");
+    const auto bytes = std::make_shared<MemoryBytes>(text);
+    const RecordFile file(bytes, index_records(bytes, syntax, "f"), syntax, "f");
+    std::string records;
+    for (int64_t i = 0; i < file.records(); ++i) {
+      CsvParser csv;
+      const TextRecord record = file.read(i);
+      csv.restart(record, "f");
+      records += records_of(csv);
+      for (size_t end = 0; end < record.text.size(); ++end) {
+        ASSERT_EQ(syntax.end_of_record(record.text.substr(0, end), 0), std::string::npos) << end;
+      }
     }
+    EXPECT_EQ(records, records_of(whole));
   }
-  EXPECT_EQ(records_of("a,b\n\"1\n\",2\n3,4", 4), "1|a|b;2|1\n|2;4|3|4;");
 }
 
 /// Returns by how much the resident memory exceeds in `use`, at its peak, what it was before.
@@ -180,6 +186,21 @@ void expect_bounded(const std::string& spec, int64_t samples) {
   });
   if (kSanitized) return;
   EXPECT_LT(growth, 8 * kMiB);
+}
+
+/// 70 MB of text, above the default limit, with 23 million numbers.
+TEST_F(BoundedMemory, IsThatOfSomeBlocksOfAText) {
+  constexpr int64_t kRows = 70'000;
+  std::string line;
+  for (int i = 0; i < 333; ++i) line += std::to_string(i % 80 + 10) + (i == 332 ? "\n" : ",");
+  std::string names;
+  for (int i = 0; i < 333; ++i) names += "c" + std::to_string(i) + (i == 332 ? "\n" : ",");
+  {
+    std::ofstream csv(dir_.file("t.csv"));
+    csv << names;
+    for (int64_t i = 0; i < kRows; ++i) csv << line;
+  }
+  expect_bounded("csv:" + dir_.file("t.csv"), kRows);
 }
 
 /// 1000 numbers of one digit in each row: 8 MB of text, 16 MB of f32 and 16 MB of f64.

@@ -120,6 +120,8 @@ TEST_F(Csv, MistakesAreNamed) {
   expect_error("alpha,b\n1,2\n", "?label=alpa", "no column 'alpa' (did you mean 'alpha'?)");
   expect_error("a,b\n1,2\n", "?label=target",
                "no column 'target': leave label out where the data has none");
+  expect_error("\"la\nel\",b\n1,2\n", "?label=label",
+               "no column 'label' (did you mean 'la\\nel'?)");
   expect_error("a,b,b\n1,2,3\n", "?label=b", "t.csv:1: two columns are named 'b'");
   for (const std::string empty : {"", "\n\r\n"}) {
     expect_error(empty, "?label=y", "t.csv is empty: no line names the columns");
@@ -222,6 +224,41 @@ TEST_F(Csv, MissingValuesFollowARule) {
   expect_error(text, "?missing=median",
                "option missing=median must be error, drop, mean or a number");
   expect_error("a,b\n,1\nNA,2\n", "?missing=mean", "column 'a' has no value in the training rows");
+}
+
+TEST_F(Csv, MissingValuesFollowARuleOfTheirColumn) {
+  const std::string text = "a,b,c,y\n1,10,,0\nNA,20,5,0\n4,,6,0\n7,30,7,0\n";
+  EXPECT_EQ(values(*read(text, "?label=y&missing=a:drop,mean,c:-2").find("x")),
+            (std::vector<double>{1, 10, -2, 4, 20, 6, 7, 30, 7}));
+  expect_error(text, "?label=y&missing=b:mean,c:0", "t.csv:3: column 'a' has no value ('NA')");
+  expect_error(text, "?missing=d:mean", "option missing: no column 'd'");
+  expect_error(text, "?missing=a:median",
+               "option missing=a:median: median must be error, drop, mean or a number");
+  expect_error(text, "?missing=a:mean,a:0", "option missing names column 'a' twice");
+  expect_error(text, "?missing=mean,0", "option missing has two rules for all columns");
+  expect_error(text, "?label=y&missing=y:mean",
+               "option missing fills in column 'y', which is not a feature");
+  write_plain(path_, "k:1,y\n,0\n3,\n");
+  const std::string labelled = "csv:" + path_ + "?label=y&missing=k:1:2.5,y:drop";
+  const DataSource train = open_data(labelled);
+  EXPECT_EQ(values(*train.dataset().find("x")), std::vector<double>{2.5});
+  write_plain(path_, "k:1\n\"\"\n");
+  const DataSource other =
+      open_data("csv:" + path_, "test", {.training_table = train.source->table()});
+  EXPECT_EQ(values(*other.dataset().find("x")), std::vector<double>{2.5}) << "it has no column y";
+}
+
+TEST_F(Csv, HoldsF64OnRequest) {
+  const std::string text = "a,b,y\n0.1,1e300,0.3\n0.2,,1e-300\n";
+  const Dataset data = read(text, "?label=y&dtype=f64&missing=1e-3");
+  EXPECT_EQ(data.find("x")->str(), "f64[2, 2]");
+  EXPECT_EQ(values(*data.find("x")), (std::vector<double>{0.1, 1e300, 0.2, 1e-3}));
+  EXPECT_EQ(values(*data.find("y")), (std::vector<double>{0.3, 1e-300}));
+  const Dataset normalized = read("a\n0.1\n0.3\n", "?dtype=f64&normalize=1");
+  EXPECT_NEAR(normalized.find("x")->at(1), 1, 1e-14);
+  expect_error(text, "?label=y&missing=0",
+               "t.csv:2: column 'b': 1e300 is beyond the range of f32; dtype=f64 reads it");
+  expect_error(text, "?dtype=f16", "option dtype=f16 must be one of f32, f64");
 }
 
 TEST_F(Csv, NormalizesByTheTrainingRows) {

@@ -56,13 +56,17 @@ TEST_F(JsonLinesTest, MistakesAreNamedByLineAndKey) {
   expect_error(good + "{\"a\": [1, 2}\n", ":2: not a JSON object");
   expect_error(good + "[1]\n", ":2: not a JSON object");
   expect_error("{}\n", ":1: the object has no key");
-  expect_error(good + "{\"b\": [1, 2]}\n", ":2: no key 'a'");
+  expect_error(good + "{\"b\": [1, 2]}\n", ":2: key 'a' has no value");
   expect_error(good + "{\"a\": [1, 2, 3]}\n", ":2: key 'a' has another type or length");
   expect_error(good + "{\"a\": \"1\"}\n", ":2: key 'a' has another type or length");
   for (const std::string ragged : {"[[1], [2, 3]]", "[1, [2]]", "[[1], 2]"}) {
     expect_error("{\"a\": " + ragged + "}\n", ":1: key 'a' holds arrays of several lengths");
   }
-  expect_error("{\"a\": null}\n", ":1: key 'a' holds neither numbers nor a string");
+  expect_error("{\"a\": {}}\n", ":1: key 'a' holds neither numbers nor a string");
+  expect_error(
+      "{\"a\": null}\n",
+      ":1: key 'a' has no value (null): fill it in, or leave the line or the key out, or add "
+      "missing=drop|mean|NUMBER");
   expect_error("{\"a\": 1e39}\n", ":1: key 'a' holds a number that is too large");
   expect_error("{\"a\": 9007199254740993}\n", ":1: key 'a' holds a number that is too large");
   expect_error("{\"a\": " + std::string(100000, '[') + std::string(100000, ']') + "}\n",
@@ -71,6 +75,81 @@ TEST_F(JsonLinesTest, MistakesAreNamedByLineAndKey) {
   EXPECT_EQ(values(*data.find("b")), (std::vector<double>{1, 3}));
   EXPECT_EQ(data.skipped.count, 2);
   EXPECT_TRUE(states(data.skipped.errors.front(), "t.jsonl:1: key 'a'"));
+}
+
+TEST_F(JsonLinesTest, MissingValuesFollowARule) {
+  const std::string text =
+      "{\"a\": null, \"v\": [1, null], \"n\": 7, \"t\": \"x\"}\n"
+      "{\"a\": 2.5, \"v\": [3, 10], \"n\": 8, \"t\": \"y\"}\n"
+      "{\"v\": [null, 20], \"n\": 9, \"t\": \"x\"}\n"
+      "{\"a\": 3.5, \"n\": 10, \"t\": \"y\"}\n";
+  const Dataset mean = read(text, "?missing=mean");
+  EXPECT_EQ(values(*mean.find("a")), (std::vector<double>{3, 2.5, 3, 3.5}));
+  EXPECT_EQ(values(*mean.find("v")), (std::vector<double>{1, 15, 3, 10, 2, 20, 2, 15}));
+  EXPECT_EQ(mean.find("n")->str(), "i64[4]") << "nothing is missing";
+  const Dataset mixed = read(text, "?missing=a:mean,v:0");
+  EXPECT_EQ(mixed.find("v")->str(), "i64[4, 2]");
+  EXPECT_EQ(values(*mixed.find("v")), (std::vector<double>{1, 0, 3, 10, 0, 20, 0, 0}));
+  EXPECT_EQ(read(text, "?missing=0.5&columns=v").find("v")->str(), "f32[4, 2]");
+  const Dataset dropped = read(text, "?missing=drop");
+  EXPECT_EQ(values(*dropped.find("n")), std::vector<double>{8});
+  EXPECT_EQ(dropped.source_index(0), 1);
+  EXPECT_EQ(values(*read(text, "?missing=drop,v:mean").find("n")), (std::vector<double>{8, 10}));
+  expect_user_error([&] { read(text, "?missing=a:mean"); }, path_ + ":1: key 'v' has no value");
+  expect_user_error([&] { read(text, "?missing=b:mean"); }, "option missing: no column 'b'");
+  expect_user_error([&] { read("{\"a\": null}\n{\"a\": null}\n", "?missing=mean"); },
+                    "key 'a' has no value in any line");
+  expect_user_error([&] { read("{\"t\": \"x\"}\n{\"t\": null}\n", "?missing=mean"); },
+                    path_ +
+                        ":2: key 't' has no value (null): fill it in, or leave the line or the "
+                        "key out, or add missing=drop");
+  const std::string part =
+      "{\"a\": 1.5, \"p\": \"train\"}\n{\"a\": null, \"p\": \"val\"}\n"
+      "{\"a\": 9.5, \"p\": \"val\"}\n";
+  write_plain(path_, part);
+  const std::string spec = "jsonl:" + path_ + "?split=p&missing=mean";
+  EXPECT_EQ(values(*open_data(spec, "val").dataset().find("a")), (std::vector<double>{1.5, 9.5}));
+  expect_user_error(
+      [&] {
+        read("{\"a\": null, \"p\": \"train\"}\n{\"a\": 2, \"p\": \"val\"}\n",
+             "?split=p&missing=mean");
+      },
+      "key 'a' has no value in the training rows");
+}
+
+TEST_F(JsonLinesTest, NormalizesKeysByTheTrainingRows) {
+  const std::string text =
+      "{\"x\": [1, 10], \"n\": 1, \"y\": 5}\n{\"x\": [3, 10], \"n\": 5, \"y\": 6}\n";
+  const std::string options = "?normalize=x,n";
+  const Dataset data = read(text, options);
+  EXPECT_EQ(data.find("n")->str(), "f32[2]");
+  EXPECT_EQ(values(*data.find("x")), (std::vector<double>{-1, 0, 1, 0}));
+  EXPECT_EQ(values(*data.find("n")), (std::vector<double>{-1, 1}));
+  EXPECT_EQ(values(*data.find("y")), (std::vector<double>{5, 6}));
+  write_plain(path_, "{\"x\": [5, 11], \"n\": 3}\n");
+  const Dataset other =
+      open_data("jsonl:" + path_, "test", {.training_table = data.table}).dataset();
+  EXPECT_EQ(values(*other.find("x")), (std::vector<double>{3, 1}));
+  EXPECT_EQ(values(*other.find("n")), std::vector<double>{0});
+  expect_user_error([&] { read(text, "?normalize=z"); }, "option normalize: no key 'z' of numbers");
+  expect_user_error([&] { read("{\"t\": \"x\"}\n", "?normalize=t"); },
+                    "option normalize: no key 't' of numbers");
+}
+
+TEST_F(JsonLinesTest, TrainingDataDecidesWhichColumnsAreF32) {
+  const Dataset train =
+      read("{\"a\": 0.5, \"b\": null}\n{\"a\": 1, \"b\": 2}\n", "?missing=a:error,b:drop");
+  EXPECT_EQ(train.find("a")->str(), "i64[1]") << "only the second line is read";
+  const Dataset floats = read("{\"a\": 0.5}\n{\"a\": 1}\n");
+  write_plain(path_, "{\"a\": 2}\n");
+  const OpenOptions options = {.training_table = floats.table};
+  EXPECT_EQ(open_data("jsonl:" + path_, "test", options).dataset().find("a")->str(), "f32[1]");
+  write_plain(path_, "{\"a\": 2, \"b\": null}\n");
+  expect_user_error(
+      [&] { open_data("jsonl:" + path_, "test", {.training_table = train.table}); },
+      path_ +
+          ":1: key 'b' has no value (null): training left such lines out; fill it in, or add "
+          "missing=drop to leave this line out, or missing=NUMBER");
 }
 
 }  // namespace

@@ -6,12 +6,15 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "frontend/files/npy.h"
 #include "frontend/files/zip.h"
 #include "frontend/readers/reader.h"
 #include "frontend/readers/spec.h"
+#include "ir/atomic_file.h"
 #include "tests/support/errors.h"
+#include "tests/support/golden.h"
 #include "tests/support/image_files.h"
 #include "tests/support/temp_dir.h"
 
@@ -40,9 +43,10 @@ std::string epoch_of(const SampleSourcePtr& source) {
 }
 
 /// Writes the header of a .npy file of f32[samples, width], and a hole instead of the elements.
-void write_sparse_npy(const std::string& path, int64_t samples, int64_t width) {
+void write_sparse_npy(const std::string& path, int64_t samples, int64_t width,
+                      const std::string& is_fortran = "False") {
   write_npy(path, Tensor(DType::f32, {1, width}));
-  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" +
+  std::string header = "{'descr': '<f4', 'fortran_order': " + is_fortran + ", 'shape': (" +
                        std::to_string(samples) + ", " + std::to_string(width) + "), }";
   header.resize(128 - 10 - 1, ' ');
   header += '\n';
@@ -111,6 +115,41 @@ TEST(NpyColumns, EpochsAreResumedAtOnce) {
   }
 }
 
+/// Integers that are widened, and arrays in both orders, in memory and on disk.
+TEST(NpyColumns, AreThoseOfNumpy) {
+  TempDir dir;
+  const std::string path = dir.file("x.npy");
+  const nlohmann::json golden = testing::golden_json("npy.json");
+  for (const nlohmann::json& c : golden.at("cases")) {
+    SCOPED_TRACE(c.at("descr").get<std::string>() + c.at("order").get<std::string>());
+    const auto expected = c.at("values").get<std::vector<double>>();
+    write_plain(path, bytes_of_hex(c.at("file").get<std::string>()));
+    const Tensor whole = read_npy(path);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_EQ(whole.at(static_cast<int64_t>(i)), expected[i]);
+    }
+    for (const std::string memory : {"0", "1"}) {
+      Reader reader(open_data("npy:x=" + path + "?memory=" + memory).source, {.batch = 3});
+      const Tensor& x = *reader.next()->find("x");
+      ASSERT_EQ(x.str(), whole.str());
+      for (size_t i = 0; i < expected.size(); ++i) {
+        ASSERT_EQ(x.at(static_cast<int64_t>(i)), expected[i]) << "memory=" << memory;
+      }
+    }
+  }
+}
+
+TEST(NpyColumns, InFortranOrderTakeBoundedMemory) {
+  TempDir dir;
+  const std::string path = dir.file("x.npy");
+  write_sparse_npy(path, 80'000, 1000, "True");  // 320 MB
+  const int64_t before = status_bytes("VmHWM:");
+  Reader reader(open_data("npy:x=" + path).source, {.batch = 8, .shuffle_seed = 1, .workers = 1});
+  EXPECT_EQ(reader.samples(), 80'000);
+  ASSERT_EQ(reader.next()->size, 8);
+  EXPECT_LT(status_bytes("VmHWM:") - before, int64_t{128} << 20);
+}
+
 TEST(NpyColumns, MistakesAreNamed) {
   TempDir dir;
   const std::string path = dir.file("x.npy"), spec = "npy:x=" + path;
@@ -165,6 +204,20 @@ TEST(NpzColumns, AreThoseOfNumpy) {
       }
     }
   }
+}
+
+TEST(NpzColumns, ChecksumsOfStoredMembersAreVerified) {
+  TempDir dir;
+  const std::string path = golden_npz(dir, "savez");
+  std::string bytes = read_file(path);
+  const SampleSourcePtr good = open_data("npz:" + path + "?memory=0&limit=3&x=y2").source;
+  EXPECT_NO_THROW(good->check_files());
+  bytes[bytes.find("PK\1\2") - 1] ^= 1;  // the end of the last member
+  write_plain(path, bytes);
+  const std::string message = "'" + path + "': member 'z.npy' is damaged: its CRC-32 differs";
+  const SampleSourcePtr bad = open_data("npz:" + path + "?memory=0&limit=3&x=y2").source;
+  expect_user_error([&] { bad->check_files(); }, message);
+  expect_user_error([&] { open_data("npz:" + path); }, message);
 }
 
 TEST(NpzColumns, DamageIsNamed) {

@@ -59,8 +59,9 @@ TEST(Npy, MistakesAreNamed) {
   expect_error("PK\3\4 not numpy", "not a .npy file");
   expect_error("\x93NUMPY", "cut off in the header");
   expect_error(npy_bytes("", "", 4), "version 4 of .npy is not read");
-  expect_error(header("'>f4'", "False", "(1,)"),
-               "dtype '>f4' is not read; use little-endian f8, f4, f2, i8, i4, u1 or b1");
+  expect_error(
+      header("'>f4'", "False", "(1,)"),
+      "dtype '>f4' is not read; use little-endian f8, f4, f2, i8, i4, i2, u4, u2, u1 or b1");
   expect_error(header("'|O'", "False", "(1,)"), "dtype '|O' is not read");
   expect_error(header("[('a', '<f4')]", "False", "(1,)"), "structured arrays are not read");
   expect_error(header("'<f4'", "0", "(1,)"), "fortran_order is neither True nor False");

@@ -149,7 +149,9 @@ void read_damaged_jsonl(Random& random) {
   for (size_t lines = below(random, 5); lines > 0; --lines) {
     text += "{\"a\": [" + std::to_string(below(random, 100)) + ", 1.5e3], \"b\": \"c\"}\n";
   }
-  read_damaged("jsonl:", text, random);
+  std::string options = below(random, 2) == 0 ? "?memory=0" : "?memory=1";
+  if (below(random, 3) == 0) options += "&missing=mean";
+  read_damaged("jsonl:", text, random, options);
 }
 
 }  // namespace
@@ -167,8 +169,11 @@ std::vector<Attack> data_attacks() {
       {"json", [](Random& random) { read_damaged("mnist-json:", json_file(random), random); }},
       {"csv",
        [](Random& random) {
-         const char* const classes = below(random, 2) == 0 ? "" : "&classes=1";
-         read_damaged("csv:", csv_file(random), random, std::string("?label=label") + classes);
+         std::string options = "?label=label";
+         if (below(random, 2) == 0) options += "&classes=1";
+         if (below(random, 2) == 0) options += "&memory=0";
+         if (below(random, 3) == 0) options += "&normalize=1&missing=mean,b:drop";
+         read_damaged("csv:", csv_file(random), random, options);
        }},
       {"image", decode_damaged_image},
       {"npz", read_damaged_npz},

@@ -26,6 +26,10 @@ labels = (column(N, 2) * 3).astype(int)  # class 3 is only predicted
 binary_scores, binary_labels = column(N, 3) - 0.5, (column(N, 4) * 2).astype(int)
 prediction, target = column(N * 3, 5).reshape(N, 3), column(N * 3, 6).reshape(N, 3)
 predicted = scores.argmax(1)
+# Multiples of 1/64 that sum to 1, as scikit-learn requires of probabilities.
+thirds = np.floor(column(N * (C - 1), 7).reshape(N, C - 1) * 21) / 64
+probabilities = np.concatenate([thirds, 1 - thirds.sum(1, keepdims=True)], axis=1)
+own_class = (column(N, 8) * C).astype(int)
 log_softmax = scores - np.log(np.exp(scores).sum(1, keepdims=True))
 
 out = {
@@ -36,6 +40,7 @@ out = {
     "r2": metrics.r2_score(target, prediction),
     "perplexity": np.exp(metrics.log_loss(labels, np.exp(log_softmax), labels=range(C))),
     "roc_auc": metrics.roc_auc_score(binary_labels, binary_scores),
+    "roc_auc_ovr": metrics.roc_auc_score(own_class, probabilities, multi_class="ovr", average="macro"),
 }
 for name, function in [("precision", metrics.precision_score), ("recall", metrics.recall_score),
                        ("f1", metrics.f1_score)]:

@@ -199,12 +199,16 @@ OpTest roc_auc_test() {
   OpTest t;
   t.op = "roc_auc";
   t.samples = {{{random_tensor({23}), classes({23}, 2)}, {}, {0, 0}},
-               {{random_tensor({1}), classes({1}, 2, u8)}, {}, {0, 0}}};
+               {{random_tensor({1}), classes({1}, 2, u8)}, {}, {0, 0}},
+               {{random_tensor({11, 3}), classes({11}, 3)}, {{"classes", int64_t{3}}}, {0, 0}}};
   t.reference = [](const Sample& s) {
-    Tensor rows(f64, {s.inputs[0].numel(), 2});
-    for (int64_t i = 0; i < s.inputs[0].numel(); ++i) {
-      at(rows, 2 * i) = s.inputs[0].at(i);
-      at(rows, 2 * i + 1) = s.inputs[1].at(i);
+    const int64_t samples = s.inputs[1].numel(), scores = s.inputs[0].numel() / samples;
+    Tensor rows(f64, {samples, scores + 1});
+    for (int64_t i = 0; i < samples; ++i) {
+      for (int64_t c = 0; c < scores; ++c) {
+        at(rows, i * (scores + 1) + c) = s.inputs[0].at(i * scores + c);
+      }
+      at(rows, i * (scores + 1) + scores) = s.inputs[1].at(i);
     }
     return std::vector{rows};
   };
@@ -212,7 +216,14 @@ OpTest roc_auc_test() {
       "roc_auc: expects float scores [N] and integer labels [N] with one element per sample of the "
       "batch, got ";
   t.bad = {{{{f32, {2}, {}}, {i64, {2}, {}}}, {}, expects + "f32[2] and i64[2]"},
-           {{{f32, {kBatch}, {}}, {i64, {kBatch, 1}, {}}}, {}, expects + "f32[?] and i64[?, 1]"}};
+           {{{f32, {kBatch}, {}}, {i64, {kBatch, 1}, {}}}, {}, expects + "f32[?] and i64[?, 1]"},
+           {{{f32, {kBatch, 2}, {}}, {i64, {kBatch}, {}}},
+            {{"classes", int64_t{3}}},
+            "roc_auc: expects float scores [N, 3] and integer labels [N] with one element per "
+            "sample of the batch, got f32[?, 2] and i64[?]"},
+           {{{f32, {kBatch}, {}}, {i64, {kBatch}, {}}},
+            {{"classes", int64_t{1}}},
+            "roc_auc: attribute 'classes' is 1, less than 2"}};
   return t;
 }
 

@@ -153,14 +153,16 @@ OpTest momentum_test() {
 
 OpTest adagrad_test() {
   const std::vector<Attrs> settings = {{},
-                                       {{"lr_decay", 0.5}, {"eps", 0.125}, {"weight_decay", 0.25}}};
+                                       {{"lr_decay", 0.5}, {"eps", 0.125}, {"weight_decay", 0.25}},
+                                       {{"initial_accumulator_value", 0.5}}};
   OpTest t = optimizer_test(
       "adagrad", settings, [](const Sample& s, double gradient, std::vector<double>& state) {
         state[0] += gradient * gradient;
         const double decay = 1 + at(s.inputs[3], 0) * s.attrs.get_or("lr_decay", 0.0);
-        return gradient / (std::sqrt(state[0]) + s.attrs.get_or("eps", 1e-10)) / decay;
+        const double sum = state[0] + s.attrs.get_or("initial_accumulator_value", 0.0);
+        return gradient / (std::sqrt(sum) + s.attrs.get_or("eps", 1e-10)) / decay;
       });
-  for (const char* name : {"lr_decay", "eps"}) {
+  for (const char* name : {"lr_decay", "initial_accumulator_value", "eps"}) {
     add_bad_setting(t, name, -0.5, "must be a number of 0.0 or more, not -0.5");
   }
   return t;

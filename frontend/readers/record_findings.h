@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/readers/dataset.h"
+#include "frontend/readers/row_split.h"
+#include "frontend/readers/running_moments.h"
+#include "frontend/readers/string_table.h"
+#include "frontend/readers/text_scan.h"
+
+namespace fluid {
+
+/// What is found in consecutive samples of a text file. The kind of data chooses the number of
+/// elements of `categories`, `is_integer` and `moments`.
+struct RecordFindings {
+  std::vector<int64_t> left_out = {};  ///< samples, in ascending order
+  SkippedRecords skipped = {};         ///< those of `left_out` that are bad records
+  std::vector<StringTable> categories = {};
+  std::vector<char> is_integer = {};  ///< whether all values of a column are integers
+  std::vector<RunningMoments> moments = {};
+  StringTable splits = {};  ///< values of the column of option split=COLUMN
+
+  /// Adds the findings in the samples that follow, except `splits`.
+  void add(const RecordFindings& next);
+};
+
+/// Tells the training rows of a text file from the others.
+class TrainingRows {
+ public:
+  /// `held_out`: rows that option val holds out, in ascending order. `split_of_value`: split of
+  /// each of TextScan::splits; empty without split=COLUMN. `scan` must outlive this object.
+  TrainingRows(const TextScan& scan, std::vector<int64_t> held_out,
+               std::vector<Split> split_of_value)
+      : scan_(scan), held_out_(std::move(held_out)), split_of_value_(std::move(split_of_value)) {}
+  /// Whether `sample`, which is not left out, is a training row.
+  bool contains(int64_t sample) const;
+
+ private:
+  const TextScan& scan_;
+  std::vector<int64_t> held_out_;
+  std::vector<Split> split_of_value_;
+};
+
+/// Adds the findings in a sample, and sets `split` to its value in the column of option
+/// split=COLUMN. Adds to RecordFindings::moments only if the sample is in `training`. Returns
+/// false, and adds nothing, to leave the sample out.
+using ExamineRecord = std::function<bool(int64_t sample, const TrainingRows& training,
+                                         RecordFindings& findings, std::string& split)>;
+
+/// What examine_records() reads.
+struct RecordsToExamine {
+  int64_t samples = 0;             ///< number of samples of the file
+  int64_t chunk = 1;               ///< number of samples that a thread reads at a time
+  bool skips_bad_records = false;  ///< leave out a sample for which ExamineRecord throws UserError
+  bool drops_rows = false;         ///< whether ExamineRecord leaves out samples
+  std::string split_column = {};   ///< column of option split=COLUMN; empty: none
+  std::function<std::string(int64_t)> location = nullptr;  ///< location of a sample, for messages
+};
+
+/// Calls `examine` for all samples on all cores, and returns all findings. `none`: findings in no
+/// sample. `split` divides the rows. Reads the samples a second time for the moments if the first
+/// time shows which rows are training rows. Sets the members of `scan` except `index`, `table` and
+/// `learned`.
+RecordFindings examine_records(const RecordsToExamine& records, const RowSplit& split,
+                               const RecordFindings& none, const ExamineRecord& examine,
+                               TextScan& scan);
+
+}  // namespace fluid
