@@ -281,6 +281,7 @@ llvm::Value* KernelEmitter::emit_cast(llvm::Value* v, DType from, DType to) {
   if (is_float(from) && is_float(to)) {
     return b_.CreateFPCast(v, type);
   }
+  if (is_float(from) && size_of(to) == 1) return emit_float_to_byte(v, to);
   if (is_float(from)) {  // saturates and maps NaN to 0; a plain fptosi could return poison
     auto id = is_signed_integer(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return b_.CreateIntrinsic(id, {type, v->getType()}, {v});
@@ -288,6 +289,20 @@ llvm::Value* KernelEmitter::emit_cast(llvm::Value* v, DType from, DType to) {
   if (is_float(to))
     return is_signed_integer(from) ? b_.CreateSIToFP(v, type) : b_.CreateUIToFP(v, type);
   return b_.CreateIntCast(v, type, is_signed_integer(from));
+}
+
+/// Converts floats to i8 or u8: saturates and maps NaN to 0. Clamps first and converts through i32,
+/// because LLVM's saturating conversions of vectors are scalar code on x86.
+llvm::Value* KernelEmitter::emit_float_to_byte(llvm::Value* v, DType to) {
+  const auto number = [&](double x) { return llvm::ConstantFP::get(v->getType(), x); };
+  llvm::Value* low = number(is_signed_integer(to) ? -128 : 0);
+  llvm::Value* high = number(is_signed_integer(to) ? 127 : 255);
+  llvm::Value* is_nan = b_.CreateFCmpUNO(v, v);
+  v = b_.CreateSelect(b_.CreateFCmpOGT(v, low), v, low);
+  v = b_.CreateSelect(b_.CreateFCmpOLT(v, high), v, high);
+  v = b_.CreateSelect(is_nan, number(0), v);
+  return b_.CreateTrunc(b_.CreateFPToSI(v, type_like(b_.getInt32Ty(), v)),
+                        type_like(scalar_type(to), v));
 }
 
 /// Philox4x32-10 (Salmon et al., SC'11). Returns word 0 for the counter {index low, index high,

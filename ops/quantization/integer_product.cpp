@@ -87,17 +87,17 @@ std::optional<IntegerProduct> record_integer_product(const ir::Op& op) {
   const auto x = dequantized(op.operands[0]);
   if (x ? !is_usable_input(op, *x) : is_conv(op)) return std::nullopt;
   const Shape per_channel = channel_shape(op, w->integers.shape()[*axis]);
-  const auto along_channels = [&](Value v) {
-    const Shape shape = has_one_element(v) ? Shape(per_channel.size(), Dim(1)) : per_channel;
-    return broadcast_to(reshape(v, shape), per_channel);
+  const auto broadcastable = [&](Value v) {
+    return reshape(v, has_one_element(v) ? Shape(per_channel.size(), Dim(1)) : per_channel);
   };
   IntegerProduct product{record_sums(op, x ? x->integers : op.operands[0], w->integers),
-                         along_channels(w->scale), Value()};
-  if (!x) return product;
-  product.scale = product.scale * along_channels(x->scale);
-  if (!x->zero_point) return product;
-  const Value sums = along_channels(channel_sums(w->integers, *axis));
-  product.shift = -(along_channels(cast(x->zero_point, f32)) * sums * product.scale);
+                         broadcastable(w->scale), Value()};
+  if (x) product.scale = product.scale * broadcastable(x->scale);
+  if (product.scale.shape() != per_channel)
+    product.scale = broadcast_to(product.scale, per_channel);
+  if (!x || !x->zero_point) return product;
+  const Value sums = broadcastable(channel_sums(w->integers, *axis));
+  product.shift = -(sums * product.scale * broadcastable(cast(x->zero_point, f32)));
   return product;
 }
 
