@@ -185,16 +185,16 @@ std::optional<KernelCandidate> with_required_layouts(const OnednnTask& task, con
 }
 
 /// Returns a copy of `reordering` that does not reorder the filter, but requires it in the
-/// primitive's layout. Returns nullopt for an op other than a convolution, for an op that is
+/// primitive's layout. Returns nullopt for an op whose operand 1 is no filter, for an op that is
 /// widened to f32, for a filter that needs no reorder, and for a layout that class Layout cannot
 /// represent.
 std::optional<KernelCandidate> with_packed_filter(const OnednnTask& task, const OnednnPlan& plan,
                                                   const KernelCandidate& reordering,
                                                   const OnednnRates& rates) {
   const OnednnPlan::Arg& filter = plan.args[1];
-  const bool is_conv =
-      reordering.kernel == "onednn.conv2d" || reordering.kernel == "onednn.conv2d_int8";
-  if (!is_conv || filter.required == filter.actual || task.widened_from) return std::nullopt;
+  const bool has_filter =
+      reordering.kernel == "onednn.conv2d" || task.operands[1].dtype == DType::i8;
+  if (!has_filter || filter.required == filter.actual || task.widened_from) return std::nullopt;
   const std::optional<Type> type = with_onednn_layout(task.operands[1], filter.required);
   if (!type) return std::nullopt;
   const int64_t bytes = align_up(filter.required.get_size());

@@ -252,7 +252,7 @@ Work linear_row() {
   Work w{fl::Program("linear_row"), {}, 50, true};
   fl::Value h = w.program.data("x", {fl::kBatch, kWidth}, fl::f32);
   for (int i = 0; i < 4; ++i) h = fl::linear(h, {.units = kWidth, .act = fl::Act::relu});
-  w.program.output("result", fl::sum(h));
+  w.program.output("result", fl::sum(fl::linear(h, {.units = 10})));
   w.batch = {.size = 1, .columns = {{"x", uniform({1, kWidth}, 0, 1)}}};
   return w;
 }
