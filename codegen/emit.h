@@ -19,7 +19,7 @@ enum class Device : uint8_t { cpu, gpu };
 
 /// Version of the emitter, part of the keys of the object cache. Must be incremented when the
 /// emitter generates different code for the same kernel IR.
-inline constexpr int kEmitterVersion = 15;
+inline constexpr int kEmitterVersion = 16;
 
 class KernelEmitter {
  public:
@@ -114,6 +114,7 @@ class KernelEmitter {
   llvm::Value* emit_min_max(bool maximum, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* emit_integer_division(const Expr& e, llvm::Value* a, llvm::Value* b);
   llvm::Value* emit_cast(llvm::Value* v, DType from, DType to);
+  llvm::Value* emit_float_to_byte(llvm::Value* v, DType to);
   llvm::Value* emit_philox(const Expr& e);
   llvm::Value* emit_lane_reduction(const Expr& e);
   void reduce_over_lanes(Combine kind, DType dtype, llvm::Value*& value,

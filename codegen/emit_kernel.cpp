@@ -375,7 +375,7 @@ llvm::Value* KernelEmitter::identity(DType dtype, Combine combine) {
   const bool lowest = combine != Combine::min;
   if (is_float(dtype)) return llvm::ConstantFP::getInfinity(type, lowest);
   const unsigned bits = type->getIntegerBitWidth();
-  const bool is_signed = dtype == DType::i64 || dtype == DType::i32;
+  const bool is_signed = is_signed_integer(dtype);
   llvm::APInt least = is_signed ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt(bits, 0);
   llvm::APInt most =
       is_signed ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getAllOnes(bits);

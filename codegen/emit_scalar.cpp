@@ -5,12 +5,6 @@
 #include "ir/error.h"
 
 namespace fluid::emit {
-namespace {
-
-bool is_signed(DType dtype) { return dtype == DType::i64 || dtype == DType::i32; }
-
-}  // namespace
-
 llvm::Type* KernelEmitter::scalar_type(DType dtype) {
   switch (compute_dtype(dtype)) {
     case DType::f64:
@@ -22,6 +16,7 @@ llvm::Type* KernelEmitter::scalar_type(DType dtype) {
     case DType::i32:
       return b_.getInt32Ty();
     case DType::u8:
+    case DType::i8:
       return b_.getInt8Ty();
     default:
       return b_.getInt1Ty();
@@ -185,9 +180,9 @@ llvm::Value* KernelEmitter::emit_compare(ScalarOp op, DType dtype, llvm::Value* 
   };
   for (const Row& row : kRows) {
     if (row.op != op) continue;
-    return b_.CreateCmp(is_float(dtype)    ? row.floats
-                        : is_signed(dtype) ? row.signed_ints
-                                           : row.unsigned_ints,
+    return b_.CreateCmp(is_float(dtype)            ? row.floats
+                        : is_signed_integer(dtype) ? row.signed_ints
+                                                   : row.unsigned_ints,
                         a, b);
   }
   throw InternalError("kernel " + kernel_.name + ": a scalar that the emitter does not know");
@@ -223,7 +218,7 @@ llvm::Value* KernelEmitter::emit_integer_division(const Expr& e, llvm::Value* a,
   llvm::Value* zero = llvm::Constant::getNullValue(type);
   llvm::Value* one = llvm::ConstantInt::get(type, 1);
   llvm::Value* by_zero = b_.CreateICmpEQ(b, zero);
-  if (!is_signed(e.dtype())) {
+  if (!is_signed_integer(e.dtype())) {
     llvm::Value* safe = b_.CreateSelect(by_zero, one, b);
     llvm::Value* result = modulo ? b_.CreateURem(a, safe) : b_.CreateUDiv(a, safe);
     return b_.CreateSelect(by_zero, zero, result);
@@ -256,7 +251,7 @@ llvm::Value* KernelEmitter::emit_unary(const Expr& e) {
       return b_.CreateNot(x);
     case ScalarOp::abs:
       if (floats) return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
-      if (!is_signed(arg.dtype())) return x;
+      if (!is_signed_integer(arg.dtype())) return x;
       return b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x, b_.getFalse());
     case ScalarOp::sqrt:
       return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
@@ -286,12 +281,28 @@ llvm::Value* KernelEmitter::emit_cast(llvm::Value* v, DType from, DType to) {
   if (is_float(from) && is_float(to)) {
     return b_.CreateFPCast(v, type);
   }
+  if (is_float(from) && size_of(to) == 1) return emit_float_to_byte(v, to);
   if (is_float(from)) {  // saturates and maps NaN to 0; a plain fptosi could return poison
-    auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    auto id = is_signed_integer(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return b_.CreateIntrinsic(id, {type, v->getType()}, {v});
   }
-  if (is_float(to)) return is_signed(from) ? b_.CreateSIToFP(v, type) : b_.CreateUIToFP(v, type);
-  return b_.CreateIntCast(v, type, is_signed(from));
+  if (is_float(to))
+    return is_signed_integer(from) ? b_.CreateSIToFP(v, type) : b_.CreateUIToFP(v, type);
+  return b_.CreateIntCast(v, type, is_signed_integer(from));
+}
+
+/// Converts floats to i8 or u8: saturates and maps NaN to 0. Clamps first and converts through i32,
+/// because LLVM's saturating conversions of vectors are scalar code on x86.
+llvm::Value* KernelEmitter::emit_float_to_byte(llvm::Value* v, DType to) {
+  const auto number = [&](double x) { return llvm::ConstantFP::get(v->getType(), x); };
+  llvm::Value* low = number(is_signed_integer(to) ? -128 : 0);
+  llvm::Value* high = number(is_signed_integer(to) ? 127 : 255);
+  llvm::Value* is_nan = b_.CreateFCmpUNO(v, v);
+  v = b_.CreateSelect(b_.CreateFCmpOGT(v, low), v, low);
+  v = b_.CreateSelect(b_.CreateFCmpOLT(v, high), v, high);
+  v = b_.CreateSelect(is_nan, number(0), v);
+  return b_.CreateTrunc(b_.CreateFPToSI(v, type_like(b_.getInt32Ty(), v)),
+                        type_like(scalar_type(to), v));
 }
 
 /// Philox4x32-10 (Salmon et al., SC'11). Returns word 0 for the counter {index low, index high,

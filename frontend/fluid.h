@@ -4,6 +4,7 @@
 
 #include "executor/comm/process_group.h"
 #include "executor/executor.h"
+#include "executor/quantization/quantize.h"
 #include "executor/trainer/evaluation_report.h"
 #include "executor/trainer/history_csv.h"
 #include "executor/trainer/learning_rate_finder.h"

@@ -63,6 +63,8 @@ int64_t integer_at(const void* data, DType dtype, int64_t i) {
       return static_cast<const int64_t*>(data)[i];
     case DType::i32:
       return static_cast<const int32_t*>(data)[i];
+    case DType::i8:
+      return static_cast<const int8_t*>(data)[i];
     default:
       return static_cast<const uint8_t*>(data)[i];
   }
@@ -105,6 +107,9 @@ void store_double(void* data, DType dtype, int64_t i, double value) {
       return;
     case DType::u8:
       static_cast<uint8_t*>(data)[i] = to_integer<uint8_t>(value);
+      return;
+    case DType::i8:
+      static_cast<int8_t*>(data)[i] = to_integer<int8_t>(value);
       return;
     case DType::boolean:
       static_cast<uint8_t*>(data)[i] = value != 0;

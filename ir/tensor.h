@@ -32,6 +32,8 @@ constexpr bool holds(DType dtype) {
       return std::is_same_v<T, int32_t>;
     case DType::u8:
       return std::is_same_v<T, uint8_t>;
+    case DType::i8:
+      return std::is_same_v<T, int8_t>;
     case DType::boolean:
       return std::is_same_v<T, bool>;
   }
@@ -41,7 +43,8 @@ constexpr bool holds(DType dtype) {
 /// Returns the dtype of T. Does not compile for uint16_t, the type of both f16 and bf16 elements.
 template <class T>
 consteval DType dtype_of() {
-  for (DType d : {DType::f64, DType::f32, DType::i64, DType::i32, DType::u8, DType::boolean}) {
+  for (DType d :
+       {DType::f64, DType::f32, DType::i64, DType::i32, DType::u8, DType::i8, DType::boolean}) {
     if (holds<T>(d)) return d;
   }
   throw "no dtype holds T";  // a compile-time error: the function is consteval

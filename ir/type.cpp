@@ -12,14 +12,15 @@ struct DTypeInfo {
   std::string_view name;
   int64_t bytes;
 };
-constexpr std::array<DTypeInfo, 8> kDTypes = {{{"f64", 8},
+constexpr std::array<DTypeInfo, 9> kDTypes = {{{"f64", 8},
                                                {"f32", 4},
                                                {"f16", 2},
                                                {"bf16", 2},
                                                {"i64", 8},
                                                {"i32", 4},
                                                {"u8", 1},
-                                               {"bool", 1}}};
+                                               {"bool", 1},
+                                               {"i8", 1}}};
 
 int64_t checked_product(int64_t a, int64_t b) {
   int64_t product = 0;
@@ -46,6 +47,7 @@ bool is_float(DType dtype) {
   return dtype == DType::f64 || dtype == DType::f32 || is_half_precision(dtype);
 }
 bool is_integer(DType dtype) { return !is_float(dtype) && dtype != DType::boolean; }
+bool is_signed_integer(DType dtype) { return is_integer(dtype) && dtype != DType::u8; }
 DType compute_dtype(DType dtype) { return is_half_precision(dtype) ? DType::f32 : dtype; }
 
 int64_t Dim::at(int64_t batch_size) const {

@@ -9,17 +9,19 @@
 
 namespace fluid {
 
-enum class DType : uint8_t { f64, f32, f16, bf16, i64, i32, u8, boolean };
+enum class DType : uint8_t { f64, f32, f16, bf16, i64, i32, u8, boolean, i8 };
 
 inline constexpr DType f64 = DType::f64, f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16,
-                       i64 = DType::i64, i32 = DType::i32, u8 = DType::u8, boolean = DType::boolean;
+                       i64 = DType::i64, i32 = DType::i32, u8 = DType::u8, boolean = DType::boolean,
+                       i8 = DType::i8;
 
 int64_t size_of(DType dtype);           ///< bytes per element; 1 for bool
 std::string_view name_of(DType dtype);  ///< name in programs: "f32", "bool", ...
 std::optional<DType> parse_dtype(std::string_view name);
 bool is_float(DType dtype);
 bool is_half_precision(DType dtype);  ///< f16 or bf16
-bool is_integer(DType dtype);         ///< i64, i32 or u8 (not bool)
+bool is_integer(DType dtype);         ///< i64, i32, u8 or i8 (not bool)
+bool is_signed_integer(DType dtype);  ///< i64, i32 or i8
 /// Returns the dtype of arithmetic on `dtype`: f32 for f16 and bf16, else `dtype` itself.
 DType compute_dtype(DType dtype);
 

@@ -46,7 +46,7 @@ void require_same_dtype(const InferCtx& c, size_t first) {
 bool is_representable(double value, DType dtype) {
   if (is_float(dtype)) return true;
   const double range = std::ldexp(1.0, static_cast<int>(8 * size_of(dtype)) - 1);
-  const double low = dtype == DType::i64 || dtype == DType::i32 ? -range : 0;
+  const double low = is_signed_integer(dtype) ? -range : 0;
   const double end = dtype == DType::boolean ? 2 : low < 0 ? range : 2 * range;
   return value >= low && value < end && value == std::floor(value);
 }

@@ -16,6 +16,7 @@ Expr integer(DType dtype, int64_t value) {
   n.dtype = dtype;
   n.ivalue = dtype == DType::i32  ? static_cast<int32_t>(value)
              : dtype == DType::u8 ? static_cast<uint8_t>(value)
+             : dtype == DType::i8 ? static_cast<int8_t>(value)
                                   : value;
   return node_of(std::move(n));
 }

@@ -108,6 +108,10 @@ Value cumprod(Value x, const CumprodAttrs& attrs, const Loc& loc) { return recor
 
 Value cumsum(Value x, const CumsumAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "cumsum", loc), "cumsum", {x}, {{"axis", attrs.axis}, {"exclusive", attrs.exclusive}, {"reverse", attrs.reverse}}, loc).at(0); }
 
+Value dequantize(Value x, Value scale, const DequantizeAttrs& attrs, const Loc& loc) { return record(graph_of({x, scale}, "dequantize", loc), "dequantize", {x, scale}, {{"axis", attrs.axis}}, loc).at(0); }
+
+Value dequantize(Value x, Value scale, Value zero_point, const DequantizeAttrs& attrs, const Loc& loc) { return record(graph_of({x, scale}, "dequantize", loc), "dequantize", {x, scale, zero_point}, {{"axis", attrs.axis}}, loc).at(0); }
+
 Value dice_loss(Value x, Value target, const DiceLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "dice_loss", loc), "dice_loss", {x, target}, {{"smooth", attrs.smooth}, {"reduction", attrs.reduction}}, loc).at(0); }
 
 Value div(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "div", loc), "div", {a, b}, {}, loc).at(0); }
@@ -304,6 +308,10 @@ Value prelu(Value x, Value weight, const Loc& loc) { return record(graph_of({x, 
 
 Value prod(Value x, const ProdAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "prod", loc), "prod", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
+Value quantize(Value x, Value scale, const QuantizeAttrs& attrs, const Loc& loc) { return record(graph_of({x, scale}, "quantize", loc), "quantize", {x, scale}, {{"to", *attrs.to}, {"axis", attrs.axis}}, loc).at(0); }
+
+Value quantize(Value x, Value scale, Value zero_point, const QuantizeAttrs& attrs, const Loc& loc) { return record(graph_of({x, scale}, "quantize", loc), "quantize", {x, scale, zero_point}, {{"to", *attrs.to}, {"axis", attrs.axis}}, loc).at(0); }
+
 Value r2_score(Value prediction, Value target, const Loc& loc) { return record(graph_of({prediction, target}, "r2_score", loc), "r2_score", {prediction, target}, {}, loc).at(0); }
 
 Attrs recipe_of(const RAdam& o) { return {{"lr", o.lr}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"decoupled_weight_decay", o.decoupled_weight_decay}, {"optimizer", std::string("radam")}}; }
@@ -488,6 +496,8 @@ Value conv2d_grad_filter(Value x, Value dy, const Conv2dGradFilterAttrs& attrs, 
 
 Value conv2d_grad_input(Value dy, Value w, const Conv2dGradInputAttrs& attrs, const Loc& loc) { return record(graph_of({dy, w}, "conv2d_grad_input", loc), "conv2d_grad_input", {dy, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"input", *attrs.input}}, loc).at(0); }
 
+Value conv2d_int8(Value x, Value w, const Conv2dInt8Attrs& attrs, const Loc& loc) { return record(graph_of({x, w}, "conv2d_int8", loc), "conv2d_int8", {x, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}}, loc).at(0); }
+
 Value conv3d_grad_filter(Value x, Value dy, const Conv3dGradFilterAttrs& attrs, const Loc& loc) { return record(graph_of({x, dy}, "conv3d_grad_filter", loc), "conv3d_grad_filter", {x, dy}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"filter", *attrs.filter}}, loc).at(0); }
 
 Value conv3d_grad_input(Value dy, Value w, const Conv3dGradInputAttrs& attrs, const Loc& loc) { return record(graph_of({dy, w}, "conv3d_grad_input", loc), "conv3d_grad_input", {dy, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"input", *attrs.input}}, loc).at(0); }
@@ -558,6 +568,8 @@ Values lookahead(Value slow, Value old_param, Value param, Value update, const L
 
 Value manual_schedule(Value update, Value lr_factor, const ManualScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "manual_schedule", loc), "manual_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
 
+Value matmul_int8(Value a, Value b, const MatmulInt8Attrs& attrs, const Loc& loc) { return record(graph_of({a, b}, "matmul_int8", loc), "matmul_int8", {a, b}, {{"transpose_b", attrs.transpose_b}}, loc).at(0); }
+
 Value max_pool1d_grad(Value dy, Value position, const MaxPool1dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "max_pool1d_grad", loc), "max_pool1d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"input", *attrs.input}}, loc).at(0); }
 
 Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "max_pool2d_grad", loc), "max_pool2d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"input", *attrs.input}}, loc).at(0); }
@@ -613,6 +625,8 @@ Values rmsprop(Value param, Value grad, Value lr, Value update, Value square_avg
 Values rmsprop(Value param, Value grad, Value lr, Value update, Value square_avg, Value grad_avg, const RmspropAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, square_avg}, "rmsprop", loc), "rmsprop", {param, grad, lr, update, square_avg, grad_avg}, {{"alpha", attrs.alpha}, {"eps", attrs.eps}, {"momentum", attrs.momentum}, {"centered", attrs.centered}, {"weight_decay", attrs.weight_decay}}, loc); }
 
 Values rmsprop(Value param, Value grad, Value lr, Value update, Value square_avg, Value grad_avg, Value velocity, const RmspropAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, square_avg}, "rmsprop", loc), "rmsprop", {param, grad, lr, update, square_avg, grad_avg, velocity}, {{"alpha", attrs.alpha}, {"eps", attrs.eps}, {"momentum", attrs.momentum}, {"centered", attrs.centered}, {"weight_decay", attrs.weight_decay}}, loc); }
+
+Value round_saturate(Value x, const RoundSaturateAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "round_saturate", loc), "round_saturate", {x}, {{"to", *attrs.to}}, loc).at(0); }
 
 Value scaled_dot_product_attention(Value q, Value k, Value v, const ScaledDotProductAttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "scaled_dot_product_attention", loc), "scaled_dot_product_attention", {q, k, v}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
 

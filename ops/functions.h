@@ -334,6 +334,16 @@ Value cumprod(Value x, const CumprodAttrs& attrs = {}, const Loc& loc = Loc::her
 struct CumsumAttrs { int64_t axis = -1; bool exclusive = false; bool reverse = false; };
 Value cumsum(Value x, const CumsumAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Converts integers to floats: (x - zero_point) * scale, like ONNX's DequantizeLinear. For inference only.
+/// x: tensor of i8, u8 or i32.
+/// scale: float; one element, or one per index of `axis`.
+/// zero_point: same dtype as x; one element, or one per index of `axis`; absent: 0.
+/// attrs.axis: axis of scale and zero_point; negative counts from the end.
+/// Gives y: x's shape, scale's dtype.
+struct DequantizeAttrs { int64_t axis = 1; };
+Value dequantize(Value x, Value scale, const DequantizeAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value dequantize(Value x, Value scale, Value zero_point, const DequantizeAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Dice loss of each sample (Milletari, Navab and Ahmadi, 2016, without squares in the denominator): 1 - (2 sum(x * target) + smooth) / (sum(x) + sum(target) + smooth), with sums over all dimensions but the first. PyTorch and ONNX have no such loss.
 /// x: float tensor of probabilities, rank >= 2.
 /// target: same type as x.
@@ -922,6 +932,17 @@ Value prelu(Value x, Value weight, const Loc& loc = Loc::here());
 /// Gives y: x's dtype; i64 if x is bool.
 struct ProdAttrs { Ints axes = {}; bool keep_dims = false; };
 Value prod(Value x, const ProdAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Converts floats to 8-bit integers: round(x / scale) + zero_point, which saturates at the limits of the dtype, like ONNX's QuantizeLinear. Halves round to the even integer. NaN becomes 0. For inference only.
+/// x: float tensor.
+/// scale: x's dtype; one element, or one per index of `axis`.
+/// zero_point: of dtype `to`; the integer for 0; one element, or one per index of `axis`; absent: 0.
+/// attrs.to: gives the dtype of the result, i8 or u8; its shape is ignored (required).
+/// attrs.axis: axis of scale and zero_point; negative counts from the end.
+/// Gives y: x's shape.
+struct QuantizeAttrs { Required<Type> to; int64_t axis = 1; };
+Value quantize(Value x, Value scale, const QuantizeAttrs& attrs, const Loc& loc = Loc::here());
+Value quantize(Value x, Value scale, Value zero_point, const QuantizeAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Coefficient of determination, as sklearn.metrics.r2_score: 1 minus the sum of squared errors divided by the sum of squared differences of the targets from their mean. The mean over the outputs [D...]. Targets whose mean is 1e6 times their deviation lose 4 digits.
 /// prediction: float tensor [N] or [N, D...].

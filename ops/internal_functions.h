@@ -309,6 +309,17 @@ Value conv2d_grad_filter(Value x, Value dy, const Conv2dGradFilterAttrs& attrs, 
 struct Conv2dGradInputAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; Required<Type> input; };
 Value conv2d_grad_input(Value dy, Value w, const Conv2dGradInputAttrs& attrs, const Loc& loc = Loc::here());
 
+/// conv2d of 8-bit integers. The sums are f32: exact up to 2^24, beyond that rounded.
+/// x: i8 or u8 [N, C, H, W].
+/// w: filter, i8 [O, C / groups, KH, KW].
+/// attrs.stride: stride of the window: one number, or one for the height and one for the width.
+/// attrs.padding: zero padding: one number, two (height, width) or four (top, left, bottom, right).
+/// attrs.dilation: spacing of the filter's taps: one number, or one for the height and one for the width.
+/// attrs.groups: number of groups; a filter sees only the input channels of its group.
+/// Gives y: f32 [N, O, OH, OW], as of conv2d.
+struct Conv2dInt8Attrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; };
+Value conv2d_int8(Value x, Value w, const Conv2dInt8Attrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Gradient of conv3d with respect to its filter.
 /// x: conv3d's input.
 /// dy: gradient of conv3d's result.
@@ -618,6 +629,14 @@ Values lookahead(Value slow, Value old_param, Value param, Value update, const L
 /// Gives rate: f64 scalar: learning rate of this update.
 struct ManualScheduleAttrs { Required<double> lr; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
 Value manual_schedule(Value update, Value lr_factor, const ManualScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
+/// matmul with a matrix of i8. The sums are floats: those of integers are exact up to 2^24, beyond that rounded.
+/// a: float, i8 or u8 [..., m, k].
+/// b: i8 [k, n].
+/// attrs.transpose_b: b is [n, k].
+/// Gives y: [..., m, n], the dtype of a float a, else f32.
+struct MatmulInt8Attrs { bool transpose_b = false; };
+Value matmul_int8(Value a, Value b, const MatmulInt8Attrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Gradient of max_pool1d with respect to its input.
 /// dy: gradient of max_pool1d's result.
@@ -952,6 +971,13 @@ struct RmspropAttrs { double alpha = 0.99; double eps = 1e-08; double momentum =
 Values rmsprop(Value param, Value grad, Value lr, Value update, Value square_avg, const RmspropAttrs& attrs = {}, const Loc& loc = Loc::here());
 Values rmsprop(Value param, Value grad, Value lr, Value update, Value square_avg, Value grad_avg, const RmspropAttrs& attrs = {}, const Loc& loc = Loc::here());
 Values rmsprop(Value param, Value grad, Value lr, Value update, Value square_avg, Value grad_avg, Value velocity, const RmspropAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// quantize with scale 1: rounds x half to even and converts it to an 8-bit integer, which saturates.
+/// x: float tensor.
+/// attrs.to: gives the dtype of the result, i8 or u8; its shape is ignored (required).
+/// Gives y: x's shape.
+struct RoundSaturateAttrs { Required<Type> to; };
+Value round_saturate(Value x, const RoundSaturateAttrs& attrs, const Loc& loc = Loc::here());
 
 /// softmax(q k^T * scale + mask) v per head, like torch.nn.functional.scaled_dot_product_attention with enable_gqa=True: query head h reads head h * G / H of k and v. The scores are never stored as a whole: memory is linear in T and S. A query that sees no key gets 0. The mask gets no gradient.
 /// q: float [B, H, T, D].

@@ -13,7 +13,8 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kMaxEpilogue = 2;  // maximum number of epilogue ops: bias, activation
+// maximum number of epilogue ops: scale, bias, activation, conversion to integers
+constexpr size_t kMaxEpilogue = 4;
 
 bool is_elementwise(const ir::Op& op) {
   return std::holds_alternative<Map>(*def_of(op).lower) && op.results.size() == 1 &&
@@ -21,11 +22,14 @@ bool is_elementwise(const ir::Op& op) {
 }
 
 /// The only user of the only result of `op`, if the user can be the next epilogue op. Such a
-/// user is elementwise, and its result has the same type and role as that of `op`. Null if there
-/// is no such user, or if the result of `op` is a graph output.
+/// user is elementwise, and its result has the same shape, layout and role as that of `op`. Null if
+/// there is no such user, or if the result of `op` is a graph output.
 ir::Op* single_user(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
-  ir::Op* user = only_user(op, uses, outputs);
-  const bool follows = user != nullptr && is_elementwise(*user) && user->role == op.role;
+  ir::Op* user = only_reader(op, uses, outputs);
+  if (user == nullptr) return nullptr;
+  const Type &before = op.results[0].type, &after = user->results[0].type;
+  const bool follows = is_elementwise(*user) && user->role == op.role &&
+                       after.shape == before.shape && after.layout == before.layout;
   return follows ? user : nullptr;
 }
 

@@ -9,6 +9,7 @@
 #include "ops/table.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
+#include "passes/scale_chain.h"
 #include "passes/weight_ops.h"
 
 namespace fluid {
@@ -19,13 +20,6 @@ namespace {
 struct ScaleAxis {
   size_t weight = 0;  ///< operand index of the weight
   size_t weight_dim = 0, result_dim = 0;
-};
-
-/// An elementwise op that scales or shifts the result of the op before it: x * w, x + w or x - w.
-struct ScaleOrShift {
-  const ir::Op* op = nullptr;
-  ScalarOp scalar = ScalarOp::add;
-  size_t weight = 0;  ///< operand index of w
 };
 
 /// A contraction followed by ops that scale and shift the channels of its result.
@@ -51,16 +45,6 @@ size_t count_reads_of_var(const std::vector<Expr>& index, int64_t var) {
     });
     return reads;
   }));
-}
-
-/// Aligns `shape` with a shape of rank `rank`, as in broadcasting. Returns a map from dimension to
-/// extent, without dimensions of extent 1.
-std::map<size_t, Dim> broadcast_dims(const Shape& shape, size_t rank) {
-  std::map<size_t, Dim> dims;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    if (!shape[d].is(1)) dims[d + rank - shape.size()] = shape[d];
-  }
-  return dims;
 }
 
 class Folder {
@@ -114,36 +98,17 @@ class Folder {
     return axes;
   }
 
-  /// Returns `op` as a ScaleOrShift, or nullopt if it does not scale or shift the result of
-  /// `before` by a weight.
-  std::optional<ScaleOrShift> scale_or_shift(const ir::Op& op, const ir::Op& before) const {
-    if (!std::holds_alternative<Map>(*def_of(op).lower) || op.operands.size() != 2) return {};
-    const Lowered lowered = lower_op(op);
-    const Expr& body = lowered.bodies.at(0);
-    const size_t weight = op.operands[0].op() == &before ? 1 : 0;
-    const bool known = body.op() == ScalarOp::add || body.op() == ScalarOp::mul ||
-                       (body.op() == ScalarOp::sub && weight == 1);
-    if (!known || !weights_.contains(op.operands[weight].op())) return {};
-    for (size_t i = 0; i < 2; ++i) {
-      const Expr& read = body.args()[i];
-      if (read.op() != ScalarOp::read || read.node().ivalue != static_cast<int64_t>(i)) return {};
-    }
-    return ScaleOrShift{&op, body.op(), weight};
-  }
-
   std::optional<ScaleChain> chain_from(const ir::Op& contraction) const {
     for (const ScaleAxis& axis : axes_of(contraction)) {
       ScaleChain chain{&contraction, axis, {}};
       bool scales = false;  // whether an op multiplies by a factor per channel
       const ir::Op* before = &contraction;
       while (const ir::Op* op = only_user(*before, uses_, outputs_)) {
-        const auto link = scale_or_shift(*op, *before);
-        if (!link) break;
-        const auto dims =
-            broadcast_dims(op->operands[link->weight].shape(), op->results[0].type.shape.size());
-        if (dims.size() > 1 || (dims.size() == 1 && !dims.contains(axis.result_dim))) break;
+        const auto link = scale_or_shift(*op, *before, weights_);
+        if (!link || !varies_along(*link, axis.result_dim)) break;
         chain.ops.push_back(*link);
-        scales |= link->scalar == ScalarOp::mul && !dims.empty();
+        scales |=
+            link->scalar == ScalarOp::mul && !op->operands[link->weight].shape().numel().is(1);
         before = op;
       }
       if (scales) return chain;
@@ -154,29 +119,16 @@ class Folder {
   /// Records the ops that replace a chain: the contraction with the scaled weight, plus the
   /// combined shift.
   Value folded(const ScaleChain& chain) const {
-    Value scale, shift;
-    for (const ScaleOrShift& link : chain.ops) {
-      const Value w = link.op->operands[link.weight];
-      switch (link.scalar) {
-        case ScalarOp::add:
-          shift = shift ? shift + w : w;
-          break;
-        case ScalarOp::sub:
-          shift = shift ? shift - w : -w;
-          break;
-        default:
-          scale = scale ? scale * w : w;
-          if (shift) shift = shift * w;
-      }
-    }
+    ScaleAndShift function;
+    for (const ScaleOrShift& link : chain.ops) function.append(link);
     const Value weight = chain.contraction->operands[chain.axis.weight];
     Shape along_weight(weight.shape().size(), Dim(1));
     along_weight[chain.axis.weight_dim] = weight.shape()[chain.axis.weight_dim];
     Values operands = chain.contraction->operands;
-    operands[chain.axis.weight] = weight * reshape(scale, along_weight);
+    operands[chain.axis.weight] = weight * reshape(function.scale, along_weight);
     const Value result = record(graph_, chain.contraction->name, operands, chain.contraction->attrs,
                                 chain.contraction->loc)[0];
-    return shift ? result + shift : result;
+    return function.shift ? result + function.shift : result;
   }
 
   ir::Graph& graph_;

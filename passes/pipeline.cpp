@@ -63,6 +63,7 @@ void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
   // Expansion into ops that kernels can compute, then CSE and DCE.
   p.push_back(expand_pass());  // before assign_layouts: only Map and Reduce ops accept any layout
   p.push_back(simplify_pass());
+  p.push_back(fuse_dequantize_pass());  // before fold_scale_axis, which scales dequantized weights
   const bool predicts = options.mode == Mode::predict;
   if (predicts)
     p.push_back(fold_scale_axis_pass());  // after expand, which splits batch norm into scale, shift

@@ -50,7 +50,7 @@ class FunctionHashes {
 class Precomputer {
  public:
   Precomputer(ir::Program& program, const ir::Graph& graph)
-      : program_(program), weights_(weight_ops(graph)) {
+      : program_(program), weights_(weight_ops(graph)), uses_(graph.uses()) {
     for (const auto& op : graph.ops) {
       if (is_worth_moving(*op)) movable_.insert(op.get());
     }
@@ -80,7 +80,8 @@ class Precomputer {
 
  private:
   /// Whether the result of the op should be precomputed. The result must depend on a weight, and
-  /// must not be larger than the operands, so that loading it is no slower than computing it.
+  /// loading it must be no slower than computing it: it is not larger than the operands, or each
+  /// step would store it.
   bool is_worth_moving(const ir::Op& op) {
     const auto known = weights_.find(&op);
     if (known == weights_.end() || !known->second || is_variable(op) || op.results.size() != 1)
@@ -92,7 +93,16 @@ class Precomputer {
       if (!available) return false;
       read += v.type().bytes_at(1);
     }
-    return op.results[0].type.bytes_at(1) <= read;
+    return op.results[0].type.bytes_at(1) <= read || is_stored(op);
+  }
+
+  /// Whether a step would store the result, because convolutions and products alone read it: they
+  /// are not fused with the ops before them.
+  bool is_stored(const ir::Op& op) const {
+    const auto users = uses_.find(Value(const_cast<ir::Op*>(&op), 0));
+    return users != uses_.end() && std::ranges::all_of(users->second, [](const ir::Op* user) {
+             return !def_of(*user).kernels->empty();
+           });
   }
 
   /// Whether the op is in movable_ and is not merely an alias of a variable.
@@ -134,6 +144,7 @@ class Precomputer {
 
   ir::Program& program_;
   std::map<const ir::Op*, bool> weights_;
+  Uses uses_;
   std::set<const ir::Op*> movable_;
   FunctionHashes hashes_;
   std::map<const ir::Op*, std::string> names_;  ///< precomputed op -> name of its state

@@ -73,13 +73,18 @@ void replace_all_uses(ir::Graph& graph, const Uses& uses, Value from, Value to) 
   }
 }
 
-ir::Op* only_user(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
+ir::Op* only_reader(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
   const Value v(const_cast<ir::Op*>(&op), 0);
   const auto users = uses.find(v);
   if (op.results.size() != 1 || outputs.contains(v)) return nullptr;
   if (users == uses.end() || users->second.size() != 1) return nullptr;
   ir::Op* user = users->second.front();
-  return user->results.size() == 1 && user->results[0].type == v.type() ? user : nullptr;
+  return user->results.size() == 1 ? user : nullptr;
+}
+
+ir::Op* only_user(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
+  ir::Op* user = only_reader(op, uses, outputs);
+  return user != nullptr && user->results[0].type == op.results[0].type ? user : nullptr;
 }
 
 std::set<const ir::Op*> ancestors(const Values& roots) {

@@ -30,6 +30,9 @@ bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace
 /// outputs.
 void replace_all_uses(ir::Graph& graph, const Uses& uses, Value from, Value to);
 
+/// The only user of the only result of `op`, if the user has a single result. Null if there is no
+/// such user, or if the result of `op` is in `outputs`, the graph's outputs.
+ir::Op* only_reader(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs);
 /// The only user of the only result of `op`, if the user has a single result, of the same type.
 /// Null if there is no such user, or if the result of `op` is in `outputs`, the graph's outputs.
 ir::Op* only_user(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs);

@@ -66,6 +66,8 @@ constexpr int64_t kMaxSerialElements = 1 << 14;
 std::optional<dnnl::memory::data_type> onednn_dtype(DType dtype) {
   if (dtype == DType::f32) return dnnl::memory::data_type::f32;
   if (dtype == DType::bf16) return dnnl::memory::data_type::bf16;
+  if (dtype == DType::i8) return dnnl::memory::data_type::s8;
+  if (dtype == DType::u8) return dnnl::memory::data_type::u8;
   return std::nullopt;
 }
 

@@ -1,5 +1,8 @@
 #include "executor/cpu_libraries/onednn_plan.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "executor/cpu_libraries/onednn_memory.h"
 #include "ops/nn/window.h"
 
@@ -98,6 +101,42 @@ Desc matrix(const Type& t, bool transposed) {
   return Desc(dims, *onednn_dtype(t.dtype), strides);
 }
 
+/// The vectors of the epilogue of a product of 8-bit integers, as operands of post-ops.
+struct VectorPostOps {
+  dnnl::primitive_attr attributes;
+  std::vector<OnednnPlan::Arg> args;
+};
+
+/// `rank`: rank of the result. `channel_axis`: axis of the channels, counted from the end. Scale
+/// and bias are post-ops, because oneDNN's own scales must be known when the primitive is created.
+VectorPostOps vector_post_ops(const OnednnTask& task, size_t rank, size_t channel_axis) {
+  VectorPostOps result{onednn_attributes({}), {}};
+  dnnl::post_ops post;
+  const auto append = [&](dnnl::algorithm algorithm, const std::optional<Type>& vector) {
+    if (!vector) return;
+    Shape shape(rank, Dim(1));
+    shape[rank - channel_axis] = vector->shape[0];
+    const Desc desc = onednn_desc({vector->dtype, shape, {}});
+    const int id = DNNL_ARG_ATTR_MULTIPLE_POST_OP(post.len()) | DNNL_ARG_SRC_1;
+    post.append_binary(algorithm, desc);
+    result.args.push_back({id, desc, desc});
+  };
+  append(dnnl::algorithm::binary_mul, task.epilogue.scale);
+  append(dnnl::algorithm::binary_add, task.epilogue.bias);
+  if (task.epilogue.relu) post.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+  result.attributes.set_post_ops(post);
+  return result;
+}
+
+/// Returns `plan` if its implementation multiplies 8-bit integers with instructions that do not
+/// saturate.
+std::optional<OnednnPlan> checked_int8_plan(OnednnPlan plan) {
+  const bool exact = plan.implementation.find("vnni") != std::string::npos ||
+                     plan.implementation.find("amx") != std::string::npos;
+  if (!exact) return std::nullopt;
+  return plan;
+}
+
 bool same_batch(const Shape& a, const Shape& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin());
 }
@@ -183,6 +222,43 @@ std::optional<OnednnPlan> plan_matmul(const OnednnTask& task) {
   if (task.epilogue.bias) args.push_back({DNNL_ARG_BIAS, bias, bias});
   args.push_back({DNNL_ARG_DST, dst, dst});
   return OnednnPlan{dnnl::matmul(pd), args, pd.scratchpad_desc(), pd.impl_info_str()};
+}
+
+std::optional<OnednnPlan> plan_conv2d_int8(const OnednnTask& task) {
+  const ConvProblem p(task.op, task.operands[0], task.operands[1], task.result);
+  VectorPostOps epilogue = vector_post_ops(task, 4, 3);
+  const auto pd = p.forward(prop_kind::forward_inference, Desc(), epilogue.attributes);
+  if (!pd) return std::nullopt;
+  std::vector<OnednnPlan::Arg> args = {{DNNL_ARG_SRC, pd.src_desc(), p.x.actual},
+                                       {DNNL_ARG_WEIGHTS, pd.weights_desc(), p.w.actual}};
+  std::ranges::move(epilogue.args, std::back_inserter(args));
+  args.push_back({DNNL_ARG_DST, pd.dst_desc(), p.y.actual});
+  return checked_int8_plan(
+      {dnnl::convolution_forward(pd), args, pd.scratchpad_desc(), pd.impl_info_str()});
+}
+
+std::optional<OnednnPlan> plan_matmul_int8(const OnednnTask& task) {
+  const Type &a = task.operands[0], &b = task.operands[1], &y = task.result;
+  if (a.layout || y.layout) return std::nullopt;
+  const bool transpose_b = task.op.attrs.get<bool>("transpose_b");
+  const Desc src = matrix(folded(a), false), dst = matrix(folded(y), false);
+  const Desc actual = b.layout ? onednn_desc(b) : matrix(b, transpose_b);
+  VectorPostOps epilogue = vector_post_ops(task, 2, 1);
+  const auto primitive_of = [&](const Desc& weights) {
+    return dnnl::matmul::primitive_desc({src, weights, dst}, epilogue.attributes, onednn_engine(),
+                                        true);
+  };
+  // oneDNN's own layout is up to 8 times as fast for few rows. A transposed matrix keeps its
+  // layout, because its axes are not those of oneDNN's descriptor.
+  auto pd = primitive_of(b.layout || transpose_b ? actual : onednn_any_desc(b));
+  if (pd && pd.weights_desc().data.extra.flags != dnnl_memory_extra_flag_none)
+    pd = primitive_of(actual);
+  if (!pd) return std::nullopt;
+  std::vector<OnednnPlan::Arg> args = {{DNNL_ARG_SRC, src, src},
+                                       {DNNL_ARG_WEIGHTS, pd.weights_desc(), actual}};
+  std::ranges::move(epilogue.args, std::back_inserter(args));
+  args.push_back({DNNL_ARG_DST, dst, dst});
+  return checked_int8_plan({dnnl::matmul(pd), args, pd.scratchpad_desc(), pd.impl_info_str()});
 }
 
 }  // namespace fluid

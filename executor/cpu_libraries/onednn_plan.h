@@ -57,5 +57,9 @@ std::optional<OnednnPlan> plan_conv2d(const OnednnTask& task);
 std::optional<OnednnPlan> plan_conv2d_grad_input(const OnednnTask& task);
 std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task);
 std::optional<OnednnPlan> plan_matmul(const OnednnTask& task);
+// For 8-bit integers. These functions return nullopt, too, if the CPU has no instructions for
+// products of 8-bit integers: without them oneDNN's sums of pairs of products saturate.
+std::optional<OnednnPlan> plan_conv2d_int8(const OnednnTask& task);
+std::optional<OnednnPlan> plan_matmul_int8(const OnednnTask& task);
 
 }  // namespace fluid

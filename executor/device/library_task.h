@@ -12,11 +12,20 @@
 namespace fluid {
 
 /// The ops that a library kernel computes after its matmul or convolution: a bias and a relu, or an
-/// addend.
+/// addend. After one of 8-bit integers: a scale, a bias, a relu and a conversion to 8-bit integers,
+/// each optional.
 struct Epilogue {
-  std::optional<Type> bias;  ///< type of the bias vector: one value per channel
+  std::optional<Type> scale;  ///< type of the vector of factors: one value per channel
+  std::optional<Type> bias;   ///< type of the bias vector: one value per channel
   bool relu = false;
   bool addend = false;  ///< whether a tensor of the result's type is added
+};
+
+/// The epilogues that a library kernel supports, beside a bias and a relu.
+enum class EpilogueSupport : uint8_t {
+  bias_and_relu,
+  addend,    ///< also an addend
+  integers,  ///< a scale, and a conversion to 8-bit integers; the operands are 8-bit integers
 };
 
 /// An op and its epilogue, computed by one library call. Types have concrete shapes and include
@@ -29,11 +38,11 @@ struct LibraryTask {
 };
 
 /// Describes `op` and `epilogue` as one library call. `channel_axis`: axis of the bias, counted
-/// from the end. `supports_addend`: whether the library supports an addend. Returns nullopt if the
-/// library does not support the epilogue, a tensor is empty, or dtypes differ.
+/// from the end. Returns nullopt if the library does not support the epilogue, if a tensor is
+/// empty, or if the dtypes do not fit: f32 or 8-bit integers from 8-bit integers, else one dtype.
 std::optional<LibraryTask> library_task(const ir::Op& op, const EpilogueOps& epilogue,
                                         int64_t batch, int channel_axis,
-                                        bool supports_addend = false);
+                                        EpilogueSupport support = EpilogueSupport::bias_and_relu);
 
 /// The body of a `fused` op. One library call computes the whole body.
 struct LibraryBody {

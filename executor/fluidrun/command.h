@@ -28,6 +28,7 @@ void add_merge(CLI::App& app, Action& action);
 void add_opt(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_predict(CLI::App& app, Action& action);
+void add_quantize(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_show(CLI::App& app, Action& action);
 void add_summary(CLI::App& app, Action& action);

@@ -157,7 +157,7 @@ void add_commands(CLI::App& app, Action& action, const std::vector<std::string>&
   };
   const std::pair<const char*, std::vector<Add>> purposes[] = {
       {"Train and evaluate",
-       {add_train, add_eval, add_predict, add_run, add_merge, add_launch_of_program}},
+       {add_train, add_eval, add_predict, add_run, add_merge, add_quantize, add_launch_of_program}},
       {"Inspect", {add_data, add_show, add_summary, add_verify}},
       {"Compile and measure", {add_opt, add_plan, add_bench, add_devices}},
       {"Shell and documentation", {add_completion, add_man}}};

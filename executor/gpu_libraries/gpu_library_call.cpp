@@ -104,7 +104,7 @@ void* aligned_workspace(void* start) {
 std::optional<FluidGpuMatmul> gpu_matmul(const ir::Op& op, const EpilogueOps& epilogue,
                                          int64_t batch) {
   if (!lists_kernel(op, KernelDevice::cuda, kGpuMatmulKernel)) return std::nullopt;
-  const auto task = library_task(op, epilogue, batch, 1, true);
+  const auto task = library_task(op, epilogue, batch, 1, EpilogueSupport::addend);
   if (!task) return std::nullopt;
   const auto dtype = gpu_dtype(task->result.dtype);
   const Type &left = task->operands[0], &right = task->operands[1];
@@ -151,7 +151,7 @@ std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const Epilo
                                                    int64_t batch) {
   const Kind* kind = kind_of(op);
   if (kind == nullptr) return std::nullopt;
-  const auto task = library_task(op, epilogue, batch, kChannelAxis, true);
+  const auto task = library_task(op, epilogue, batch, kChannelAxis, EpilogueSupport::addend);
   if (!task) return std::nullopt;
   const auto dtype = gpu_dtype(task->result.dtype);
   if (!dtype || *dtype == fluid_gpu_f64) return std::nullopt;

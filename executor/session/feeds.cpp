@@ -81,6 +81,8 @@ void with_reader(const FeedCopy& c, F&& visit) {
   switch (c.from_type) {
     case DType::u8:
       return as(uint8_t());
+    case DType::i8:
+      return as(int8_t());
     case DType::f32:
       return as(float());
     case DType::f64:

@@ -18,12 +18,13 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kAlignment = 64;
 constexpr int64_t kMaxRank = 32;
 
-constexpr std::array<std::pair<DType, std::string_view>, 7> kDescrs = {{{DType::f64, "<f8"},
+constexpr std::array<std::pair<DType, std::string_view>, 8> kDescrs = {{{DType::f64, "<f8"},
                                                                         {DType::f32, "<f4"},
                                                                         {DType::f16, "<f2"},
                                                                         {DType::i64, "<i8"},
                                                                         {DType::i32, "<i4"},
                                                                         {DType::u8, "|u1"},
+                                                                        {DType::i8, "|i1"},
                                                                         {DType::boolean, "|b1"}}};
 
 struct WidenedType {

@@ -9,14 +9,15 @@
 namespace fluid {
 namespace {
 
-constexpr std::array<std::pair<DType, std::string_view>, 8> kNames = {{{DType::f64, "F64"},
+constexpr std::array<std::pair<DType, std::string_view>, 9> kNames = {{{DType::f64, "F64"},
                                                                        {DType::f32, "F32"},
                                                                        {DType::f16, "F16"},
                                                                        {DType::bf16, "BF16"},
                                                                        {DType::i64, "I64"},
                                                                        {DType::i32, "I32"},
                                                                        {DType::u8, "U8"},
-                                                                       {DType::boolean, "BOOL"}}};
+                                                                       {DType::boolean, "BOOL"},
+                                                                       {DType::i8, "I8"}}};
 
 /// A SAX parser that accepts exactly the JSON that the format allows. nlohmann's DOM parser is not
 /// strict enough: it keeps the last of several duplicate keys, and wraps negative numbers.

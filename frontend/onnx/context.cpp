@@ -134,6 +134,8 @@ DType dtype_of(const Context& c, int64_t data_type) {
       return f32;
     case 2:
       return u8;
+    case 3:
+      return i8;
     case 6:
       return i32;
     case 7:

@@ -76,6 +76,7 @@ void add_linear(Mappings& all);
 void add_losses(Mappings& all);
 void add_normalization(Mappings& all);
 void add_recurrent(Mappings& all);
+void add_quantization(Mappings& all);
 void add_reductions(Mappings& all);
 void add_resize(Mappings& all);
 void add_shapes(Mappings& all);

@@ -9,8 +9,8 @@ const Mappings& mappings() {
   static const Mappings all = [] {
     Mappings m;
     for (const auto add : {add_attention, add_constants, add_elementwise, add_indexing, add_linear,
-                           add_losses, add_normalization, add_recurrent, add_reductions, add_resize,
-                           add_shapes, add_training, add_windows}) {
+                           add_losses, add_normalization, add_quantization, add_recurrent,
+                           add_reductions, add_resize, add_shapes, add_training, add_windows}) {
       add(m);
     }
     return m;

@@ -56,6 +56,7 @@ Value reduce_prod(Value x, const Reduction& r) {
 double least(DType dtype) {
   if (is_float(dtype)) return -double{INFINITY};
   if (dtype == i32) return std::numeric_limits<int32_t>::min();
+  if (dtype == i8) return std::numeric_limits<int8_t>::min();
   return dtype == u8 ? 0 : static_cast<double>(std::numeric_limits<int64_t>::min());
 }
 

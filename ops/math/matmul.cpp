@@ -1,3 +1,5 @@
+#include "ops/math/matmul.h"
+
 #include "ops/elementwise.h"
 #include "ops/operators.h"
 
@@ -59,15 +61,17 @@ Expr element(const LowerCtx& c, size_t i, bool transpose, const Expr& row, const
   return c.read(i, std::move(index));
 }
 
-ReduceBody matmul_body(const LowerCtx& c) {
-  const bool ta = c.attr<bool>("transpose_a"), tb = c.attr<bool>("transpose_b");
+}  // namespace
+
+ReduceBody matmul_body(const LowerCtx& c, bool transpose_a, bool transpose_b) {
+  const DType dtype = c.out_type().dtype;
   const size_t rank = c.out_type().shape.size();
   const Expr k = c.reduce_var(0);
-  return {{matrix_of(c.in_type(0), ta).second},
-          element(c, 0, ta, c.out_var(rank - 2), k) * element(c, 1, tb, k, c.out_var(rank - 1))};
+  const Expr a = element(c, 0, transpose_a, c.out_var(rank - 2), k);
+  const Expr b = element(c, 1, transpose_b, k, c.out_var(rank - 1));
+  return {{matrix_of(c.in_type(0), transpose_a).second},
+          scalar::cast(a, dtype) * scalar::cast(b, dtype)};
 }
-
-}  // namespace
 
 OpDef matmul_op() {
   return OpDef{
@@ -88,7 +92,11 @@ OpDef matmul_op() {
             return Cost{.flops = 2 * k * c.numel_out()};
           },
       .in_place = {},
-      .lower = Reduce{Combine::sum, matmul_body},
+      .lower = Reduce{Combine::sum,
+                      [](const LowerCtx& c) {
+                        return matmul_body(c, c.attr<bool>("transpose_a"),
+                                           c.attr<bool>("transpose_b"));
+                      }},
       .kernels = {{KernelDevice::cpu, "onednn.matmul"}, {KernelDevice::cuda, "cublaslt.matmul"}},
       .version = 1,
   };

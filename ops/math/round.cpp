@@ -1,7 +1,6 @@
 #include "ops/math/rounding.h"
 
 namespace fluid {
-namespace {
 
 Expr round_half_to_even(const Expr& x) {
   const DType dtype = x.dtype();
@@ -16,8 +15,6 @@ Expr round_half_to_even(const Expr& x) {
                                      scalar::logical_and(tie, is_odd));
   return scalar::select(up, below + 1.0, below);
 }
-
-}  // namespace
 
 OpDef round_op() {
   return rounding_def("round", "x rounded to the nearest integer, and halves to the even one.", 6,

@@ -9,4 +9,7 @@ namespace fluid {
 OpDef rounding_def(std::string name, std::string doc, double flops,
                    std::function<Expr(const Expr&)> round);
 
+/// Rounds the float x to the nearest integer, and halves to the even one.
+Expr round_half_to_even(const Expr& x);
+
 }  // namespace fluid

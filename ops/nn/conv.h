@@ -18,6 +18,9 @@ WindowAxes conv_window(const Attrs& attrs, const Shape& filter);
 /// Cost of the convolution. A multiply-add counts as two FLOPs.
 Cost conv_cost(const Type& filter, const Type& output);
 
+/// The products that a convolution of operands 0 and 1 sums up, in the dtype of the result.
+ReduceBody conv_body(const LowerCtx& c);
+
 /// Returns the definitions of the attributes stride, padding, dilation and groups, followed by
 /// `more`.
 std::vector<AttrDef> conv_attrs(int dims, std::vector<AttrDef> more = {});

@@ -2,6 +2,19 @@
 
 namespace fluid {
 
+ReduceBody conv_body(const LowerCtx& c) {
+  const DType dtype = c.out_type().dtype;
+  const Shape& w = c.in_type(1).shape;
+  const WindowAxes window = conv_window(c.attrs(), w);
+  const auto groups = c.attr<int64_t>("groups");
+  const Expr o = c.out_var(1), i = c.reduce_var(0);
+  const Expr channel = channel_in_group(o, w[0].size / groups, i, w[1].size, groups);
+  const Expr x = c.read_or(0, window_element(c, window, channel, 1), 0);
+  std::vector<Expr> tap = {o, i};
+  for (size_t d = 0; d < window.size(); ++d) tap.push_back(c.reduce_var(d + 1));
+  return {{w.begin() + 1, w.end()}, scalar::cast(x, dtype) * scalar::cast(c.read(1, tap), dtype)};
+}
+
 OpDef conv_def(int dims, std::vector<LibraryKernel> kernels) {
   const std::string name = "conv" + std::to_string(dims) + "d";
   return OpDef{
@@ -27,21 +40,7 @@ OpDef conv_def(int dims, std::vector<LibraryKernel> kernels) {
       .amp = {Amp::kHalf},
       .cost = [](const CostCtx& c) { return conv_cost(c.in[1], c.out[0]); },
       .in_place = {},
-      .lower = Reduce{Combine::sum,
-                      [](const LowerCtx& c) {
-                        const Shape& w = c.in_type(1).shape;
-                        const WindowAxes window = conv_window(c.attrs(), w);
-                        const auto groups = c.attr<int64_t>("groups");
-                        const Expr o = c.out_var(1), i = c.reduce_var(0);
-                        const Expr channel =
-                            channel_in_group(o, w[0].size / groups, i, w[1].size, groups);
-                        const Expr x = c.read_or(0, window_element(c, window, channel, 1), 0);
-                        std::vector<Expr> tap = {o, i};
-                        for (size_t d = 0; d < window.size(); ++d) {
-                          tap.push_back(c.reduce_var(d + 1));
-                        }
-                        return ReduceBody{{w.begin() + 1, w.end()}, x * c.read(1, tap)};
-                      }},
+      .lower = Reduce{Combine::sum, conv_body},
       .kernels = std::move(kernels),
       .version = 1,
   };

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -55,6 +56,7 @@ struct Work {
   fl::Batch batch;
   int steps = 50;
   bool infer = false;
+  std::vector<std::pair<std::string, fl::Tensor>> values = {};  ///< parameters to set
 };
 
 Work linear_regression() {
@@ -244,6 +246,45 @@ Work matmul() {
   return w;
 }
 
+/// Inference of one row by four linear layers whose weights do not fit in the cache.
+Work linear_row() {
+  constexpr int64_t kWidth = 4096;
+  Work w{fl::Program("linear_row"), {}, 50, true};
+  fl::Value h = w.program.data("x", {fl::kBatch, kWidth}, fl::f32);
+  for (int i = 0; i < 4; ++i) h = fl::linear(h, {.units = kWidth, .act = fl::Act::relu});
+  w.program.output("result", fl::sum(fl::linear(h, {.units = 10})));
+  w.batch = {.size = 1, .columns = {{"x", uniform({1, kWidth}, 0, 1)}}};
+  return w;
+}
+
+/// Repeats the only sample of the batch.
+void repeat_sample(Work& w, int64_t n) {
+  w.batch.size = n;
+  for (auto& [name, column] : w.batch.columns) {
+    std::vector<int64_t> shape = column.shape();
+    shape[0] = n;
+    fl::Tensor all(column.dtype(), shape);
+    for (int64_t i = 0; i < n; ++i) {
+      std::memcpy(static_cast<std::byte*>(all.data()) + i * column.bytes(), column.data(),
+                  static_cast<size_t>(column.bytes()));
+    }
+    column = all;
+  }
+}
+
+/// Quantizes the initial weights; with ranges of activations from the batch unless `weights_only`.
+void quantize_work(Work& w, bool weights_only) {
+  fl::Executor exe(w.program, fl::cpu());
+  fl::Dataset data;
+  data.columns = w.batch.columns;
+  fl::Reader calibration(data, {.batch = w.batch.size});
+  fl::QuantizeOptions options;
+  if (!weights_only) options.calibration = &calibration;
+  fl::QuantizedProgram quantized = fl::quantize(exe, w.program, options);
+  w.program = std::move(quantized.program);
+  w.values = std::move(quantized.values);
+}
+
 /// Removes `suffix` from the end of `name`. Returns whether `name` had the suffix.
 bool take(std::string& name, const std::string& suffix) {
   if (!name.ends_with(suffix)) return false;
@@ -251,7 +292,23 @@ bool take(std::string& name, const std::string& suffix) {
   return true;
 }
 
-Work work_named(const std::string& name) {
+/// Returns the workload `name`. The suffixes "_int8" and "_int8_weights" quantize it; "_x32" before
+/// them repeats its sample.
+Work work_named(std::string name) {
+  const bool weights_only = take(name, "_int8_weights");
+  if (weights_only || take(name, "_int8")) {
+    Work w = work_named(name);
+    quantize_work(w, weights_only);
+    return w;
+  }
+  if (take(name, "_x32")) {
+    Work w = work_named(name);
+    repeat_sample(w, 32);
+    w.steps = 5;
+    return w;
+  }
+  if (name == "linear_row") return linear_row();
+  if (name == "resnet18_224_image") return one_image(224, [](fl::Value x) { return resnet18(x); });
   if (name == "linear_regression") return linear_regression();
   if (name == "seed_cnn") return seed_cnn(false);
   if (name == "seed_cnn_infer") return seed_cnn(true);
@@ -386,6 +443,7 @@ void print_calls(std::string name, const std::string& cache_dir, fl::Place place
   if (place != fl::cpu()) keep_batch_on_gpu(w, options);
   options.profile = fl::ProfileOptions{.warm_up = kWarmUp, .steps = steps};
   fl::Executor exe(w.program, place, options);
+  for (const auto& [variable, value] : w.values) exe.set_parameter(variable, value);
   for (int i = 0; i < kWarmUp + steps; ++i) {
     (w.infer ? exe.predict(w.batch) : exe.run(w.batch)).for_each_scalar([](const auto&) {});
   }
@@ -415,6 +473,7 @@ void serve(std::string name, const std::string& cache_dir, fl::Place place,
     options.profile = fl::ProfileOptions{.warm_up = 1, .steps = 1};
   }
   fl::Executor exe(w.program, place, options);
+  for (const auto& [variable, value] : w.values) exe.set_parameter(variable, value);
   if (w.infer) {
     exe.prepare({.predict = {w.batch.size}});
   } else {

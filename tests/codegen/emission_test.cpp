@@ -12,7 +12,7 @@ namespace {
 
 using Kind = kir::For::Kind;
 
-constexpr DType kAll[] = {f64, f32, f16, bf16, i64, i32, u8, boolean};
+constexpr DType kAll[] = {f64, f32, f16, bf16, i64, i32, u8, i8, boolean};
 constexpr int64_t kSizes[] = {0, 1, 5, 16, 31, 32, 61, 127};
 
 /// out[i] = f(a[i], b[i]) in a loop of the given kind.
@@ -56,7 +56,7 @@ TEST(Emission, EveryScalarAndStatement) {
 }
 
 TEST(Emission, ReducesEveryDtypeAtEverySize) {
-  for (DType dtype : {f64, f32, f16, bf16, i64, i32, u8}) {
+  for (DType dtype : {f64, f32, f16, bf16, i64, i32, u8, i8}) {
     for (int64_t n : kSizes) {
       for (const kir::Kernel& kernel : reduction_kernels(dtype, n)) {
         expect_as_interpreted(kernel, memory_for(kernel, 1));

@@ -18,8 +18,8 @@ namespace {
 using CommandLineHelp = FluidrunTest;
 
 const std::vector<std::string> kCommands = {
-    "train",   "eval",   "predict", "run",  "merge", "data",    "launch",     "show",
-    "summary", "verify", "opt",     "plan", "bench", "devices", "completion", "man"};
+    "train",   "eval",   "predict", "run",  "merge", "quantize", "data",       "launch", "show",
+    "summary", "verify", "opt",     "plan", "bench", "devices",  "completion", "man"};
 const std::set<std::string> kGroups = {
     "Data",      "Training",    "Optimizer", "Schedule", "Parameters", "Files",  "Compiler",
     "Precision", "Distributed", "Memory",    "Device",   "Debugging",  "General"};

@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "executor/host/parallel.h"
 #include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "passes/layouts.h"
 #include "tests/support/cpu_features.h"
+#include "tests/support/golden.h"
 #include "tests/support/library_program.h"
 
 namespace fluid::onednn_test {
@@ -253,6 +255,53 @@ TEST(Onednn, MatmulOfBatches) {
   const Value a = one_matrix.feed({3, 5, 7});
   one_matrix.then(matmul(a, one_matrix.feed({7, 4})));
   check_candidates(one_matrix, 1);
+}
+
+/// Fills feed `i` with whole numbers in [low, high].
+void set_integers(LibraryProgram& p, Value v, double low, double high) {
+  Tensor& feed = p.feeds.at(v.op()->symbol);
+  Tensor numbers(f64, feed.shape());
+  const std::vector<double> uniform = testing::golden_uniform(7, feed.numel());
+  for (size_t i = 0; i < uniform.size(); ++i)
+    numbers.as<double>()[i] = std::floor(low + (high - low + 1) * uniform[i]);
+  feed = numbers.cast(feed.dtype());
+}
+
+/// A convolution or product of 8-bit integers with the whole epilogue, with each shorter one, and
+/// of each dtype of input and result.
+TEST(Onednn, Int8WithEveryEpilogue) {
+  size_t candidates = 0;
+  for (const bool conv : {true, false}) {
+    for (const DType from : {u8, i8}) {
+      for (const DType to : {u8, i8}) {
+        for (size_t length = 1; length <= 5; ++length) {
+          SCOPED_TRACE((conv ? "conv2d " : "matmul ") + std::string(name_of(from)) + " to " +
+                       std::string(name_of(to)) + " " + std::to_string(length));
+          LibraryProgram p{.dtype = from};
+          const Value x = p.feed(conv ? Shape{2, 16, 6, 5} : Shape{9, 40});
+          p.dtype = i8;
+          const Value w = p.feed(conv ? Shape{32, 16, 3, 3} : Shape{40, 32});
+          p.dtype = f32;
+          const Value scale = p.feed({32}), bias = p.feed({32});
+          set_integers(p, x, from == u8 ? 0 : -128, from == u8 ? 255 : 127);
+          set_integers(p, w, -127, 127);
+          for (float& s : p.feeds.at(scale.op()->symbol).as<float>()) s = std::abs(s) / 512;
+          const auto vector = [&](Value v) { return conv ? reshape(v, Shape{32, 1, 1}) : v; };
+          const Value by = vector(scale), shift = vector(bias);
+          Values chain = {conv ? internal::conv2d_int8(x, w, {.padding = 1})
+                               : internal::matmul_int8(x, w)};
+          chain.push_back(chain.back() * by);
+          chain.push_back(chain.back() + shift);
+          chain.push_back(relu(chain.back()));
+          chain.push_back(internal::round_saturate(chain.back(), {.to = Type{to, {}, {}}}));
+          for (size_t i = 0; i < length; ++i) p.then(chain[i]);
+          candidates += run_candidates(p);
+        }
+      }
+    }
+  }
+  const size_t least = testing::has_avx512_vnni() ? 40 : 0;
+  EXPECT_GE(candidates, least);
 }
 
 TEST(Onednn, OffersNothingItCannotCompute) {

@@ -22,7 +22,7 @@ TEST(Npy, WritesNumPysBytes) {
 
 TEST(Npy, EveryDtypeAndRankRoundTrips) {
   TempDir dir;
-  for (DType d : {f64, f32, f16, i64, i32, u8, boolean}) {
+  for (DType d : {f64, f32, f16, i64, i32, u8, i8, boolean}) {
     for (const std::vector<int64_t>& shape : {std::vector<int64_t>{}, {2}, {1, 3, 2}, {0, 4}}) {
       Tensor t(d, shape);
       if (t.numel() > 0) t = Tensor::of<double>(shape, std::vector<double>(t.numel(), 1)).cast(d);

@@ -86,7 +86,7 @@ TEST(Safetensors, EveryChangedByteOfTheTensorsIsFound) {
 TEST(Safetensors, EveryDtypeRoundTrips) {
   TempDir dir;
   Named all;
-  for (DType d : {f64, f32, f16, bf16, i64, i32, u8, boolean}) {
+  for (DType d : {f64, f32, f16, bf16, i64, i32, u8, i8, boolean}) {
     all.emplace_back(std::string(name_of(d)),
                      Tensor::of<double>({3}, std::vector<double>{0, 1, 0}).cast(d));
   }

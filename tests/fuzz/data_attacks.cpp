@@ -14,7 +14,7 @@ namespace fluid::fuzz {
 namespace {
 
 Tensor random_tensor(Random& random) {
-  static constexpr DType kDTypes[] = {f32, f64, f16, i64, i32, u8, boolean};
+  static constexpr DType kDTypes[] = {f32, f64, f16, i64, i32, u8, i8, boolean};
   std::vector<int64_t> shape;
   for (size_t rank = below(random, 4); rank > 0; --rank) {
     shape.push_back(static_cast<int64_t>(below(random, 5)));

@@ -154,7 +154,7 @@ void add_library_op(Random& random, ir::Graph& graph, Values& values) {
 
 Type random_type(Random& random) {
   static constexpr int64_t kSizes[] = {0, 1, 1, 2, 3, 4, 8, 8, 17};
-  static constexpr DType kDTypes[] = {f32, f32, f32, f64, f16, bf16, i64, i32, u8, boolean};
+  static constexpr DType kDTypes[] = {f32, f32, f32, f64, f16, bf16, i64, i32, u8, i8, boolean};
   Type type;
   type.dtype = one_of(random, kDTypes);
   const size_t rank = below(random, 5);

@@ -12,7 +12,8 @@ import onnx
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-DTYPES = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "bool": "bool"}
+DTYPES = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "bool": "bool",
+          "uint8": "u8", "int8": "i8"}
 rng = np.random.default_rng(21)
 
 
@@ -222,8 +223,40 @@ def recurrent():
                       results, outputs, 14, {**attrs, "direction": direction})
 
 
+def quantization():
+    def case_21(*arguments, **attrs):
+        case(*arguments, opset=21, **attrs)
+
+    x = np.array([[0.0, 2.5, -3.5, 1000.0], [-254.0, -1000.0, 0.25, 0.75]], np.float32)
+    signed, unsigned = np.array(-3, np.int8), np.array(128, np.uint8)
+    case_21("quantize", "QuantizeLinear", x, np.float32(2.0), unsigned)
+    case_21("quantize_without_zero_point", "QuantizeLinear", x, np.float32(0.5))
+    case_21("quantize_signed", "QuantizeLinear", x, np.float32(0.5), signed)
+    case_21("quantize_output_dtype", "QuantizeLinear", x, np.float32(0.5), output_dtype=3)
+    image = 40 * floats(2, 3, 2, 2)
+    scales = np.array([0.25, 0.5, 1.5], np.float32)
+    points = ints(0, 84, 255, dtype=np.uint8)
+    case_21("quantize_axis", "QuantizeLinear", image, scales, points)
+    case_21("quantize_negative_axis", "QuantizeLinear", image.transpose(0, 2, 3, 1).copy(), scales,
+            ints(-128, 1, 127, dtype=np.int8), axis=-1)
+    q = np.array([[0, 3, 128, 255], [1, 7, 130, 200]], np.uint8)
+    case_21("dequantize", "DequantizeLinear", q, np.float32(2.0), unsigned)
+    case_21("dequantize_without_zero_point", "DequantizeLinear", q, np.float32(0.3))
+    case_21("dequantize_signed", "DequantizeLinear", ints(-128, -3, 0, 127, dtype=np.int8),
+            np.float32(0.1), signed)
+    case_21("dequantize_axis", "DequantizeLinear",
+            rng.integers(0, 256, (2, 3, 2, 2)).astype(np.uint8), scales, points)
+    case_21("dequantize_i32", "DequantizeLinear", ints(-70000, 0, 123456, dtype=np.int32),
+            np.float32(0.001))
+    for name, values in [("mixed", floats(3, 4)), ("positive", abs(floats(7)) + 1),
+                         ("negative", -abs(floats(7)) - 1)]:
+        case(f"dynamic_quantize_{name}", "DynamicQuantizeLinear", values,
+             outputs=("y", "y_scale", "y_zero_point"))
+
+
 indexing()
 shapes()
 arithmetic()
 windows()
 recurrent()
+quantization()

@@ -182,7 +182,7 @@ TEST(Deserialize, RejectsNumbersOutOfRange) {
                    "the file is damaged: op 1 of graph @main has no such role");
   expect_rejection([](auto& f) { op(f, 1).id = -1; },
                    "the file is damaged: op 1 of graph @main has an id out of range");
-  expect_rejection([](auto& f) { op(f, 0).results[0]->type->dtype = static_cast<fbs::DType>(8); },
+  expect_rejection([](auto& f) { op(f, 0).results[0]->type->dtype = static_cast<fbs::DType>(9); },
                    "the file is damaged: there is no such dtype");
   expect_rejection([](auto& f) { op(f, 0).attrs[0]->kind = static_cast<fbs::AttrKind>(9); },
                    "the file is damaged: there is no such kind of attribute");

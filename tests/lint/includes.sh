@@ -28,6 +28,7 @@ executor/debug
 executor/checkpoint
 executor/tuning
 executor/.
+executor/quantization
 executor/trainer
 executor/launcher
 executor/fluidrun

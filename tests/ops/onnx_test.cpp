@@ -133,7 +133,7 @@ TEST(Onnx, FurtherCases) {
       read_onnx_vectors(FLUID_SOURCE_DIR "/tests/golden/onnx_cases.jsonl");
   const Table table = run_vectors(vectors);
   EXPECT_EQ(table.total.passed, static_cast<int>(vectors.size()));
-  EXPECT_GE(vectors.size(), 71);
+  EXPECT_GE(vectors.size(), 85);
 }
 
 /// A node that Fluid does not map, and facts of the message.
@@ -170,6 +170,17 @@ TEST(Onnx, NamesTheReasonOfUnsupportedNodes) {
        "'Resize': mode 'area'"},
       {{.op = "Gradient", .attrs = {{"y", std::string("l")}}, .inputs = {x}, .outputs = {"y"}},
        "'Gradient': no value 'l'"},
+      {{.op = "QuantizeLinear",
+        .attrs = {{"block_size", int64_t{2}}},
+        .inputs = {x, x},
+        .outputs = {"y"}},
+       "'QuantizeLinear': scales of blocks"},
+      {{.op = "QuantizeLinear", .inputs = {x, program.data("d", {}, f64)}, .outputs = {"y"}},
+       "'QuantizeLinear': a scale of f64 for a tensor of f32"},
+      {{.op = "QuantizeLinear", .inputs = {x, program.data("s", {}, f32), n}, .outputs = {"y"}},
+       "'QuantizeLinear': quantizes to i64"},
+      {{.op = "DequantizeLinear", .inputs = {n, program.data("t", {}, f32)}, .outputs = {"y"}},
+       "'DequantizeLinear': dequantizes i64"},
       {{.op = "Momentum", .inputs = {x, n, x}, .outputs = {"y"}}, "'Momentum'"}};
   for (const auto& [node, facts] : nodes) {
     try {

@@ -1,7 +1,7 @@
 // Every tests/passes/*.fir file is a case. Its comments say what happens:
 //   // RUN: infer_types, cse        the passes, in order; `pipeline` stands for all
 //   // OPTIONS: mode=eval batch=4   Options that differ from the default; target=library, adding,
-//                                   packing, repeating
+//                                   packing, integers, repeating
 //   // ERROR: text                  the passes must throw a UserError that contains it
 //   // CHECK...: text               for FileCheck, on the program that comes out
 
@@ -123,12 +123,11 @@ std::string transform(const std::string& text, const std::string& name) {
   const LibraryTarget library;
   const AddingTarget adding;
   const PackingTarget packing;
+  const IntegerTarget integers;
   const RepeatingTarget repeating;
-  const std::map<std::string, const Target*> targets = {{"plain", &plain},
-                                                        {"library", &library},
-                                                        {"adding", &adding},
-                                                        {"packing", &packing},
-                                                        {"repeating", &repeating}};
+  const std::map<std::string, const Target*> targets = {
+      {"plain", &plain},     {"library", &library},   {"adding", &adding},
+      {"packing", &packing}, {"integers", &integers}, {"repeating", &repeating}};
   const Target& target = *targets.at(s.target);
   const std::vector<Pass> passes = passes_of(text, s.options);
   run_passes(*program, passes, s.options, target);

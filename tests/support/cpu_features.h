@@ -11,4 +11,13 @@ inline bool onednn_computes_bf16() {
 #endif
 }
 
+/// Whether the CPU has AVX-512 instructions for products of 8-bit integers.
+inline bool has_avx512_vnni() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512vnni");
+#else
+  return false;
+#endif
+}
+
 }  // namespace fluid::testing

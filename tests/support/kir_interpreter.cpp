@@ -27,6 +27,8 @@ Number integer(DType dtype, int64_t v) {
       return {0, static_cast<int32_t>(v)};
     case DType::u8:
       return {0, static_cast<uint8_t>(v)};
+    case DType::i8:
+      return {0, static_cast<int8_t>(v)};
     case DType::boolean:
       return {0, v != 0};
     default:
@@ -40,6 +42,7 @@ int64_t saturate(DType dtype, double v) {
     return v <= low ? least : v >= high ? most : static_cast<int64_t>(v);
   };
   if (dtype == DType::u8) return clamp(0, 255, 0, 255);
+  if (dtype == DType::i8) return clamp(-128, 127, -128, 127);
   if (dtype == DType::i32) return clamp(-0x1p31, 0x1p31, INT32_MIN, INT32_MAX);
   return clamp(-0x1p63, 0x1p63, INT64_MIN, INT64_MAX);
 }
@@ -68,6 +71,8 @@ Number read(const void* data, DType dtype, int64_t at) {
       return {0, get(int32_t{})};
     case DType::u8:
       return {0, get(uint8_t{})};
+    case DType::i8:
+      return {0, get(int8_t{})};
     default:
       return {0, get(uint8_t{}) != 0};
   }
@@ -232,6 +237,8 @@ class Interpreter {
     switch (dtype) {
       case DType::u8:
         return least ? 0 : 255;
+      case DType::i8:
+        return least ? -128 : 127;
       case DType::boolean:
         return !least;
       case DType::i32:

@@ -80,7 +80,7 @@ void add_common_kernels(std::vector<Kernel>& kernels, DType dtype) {
                                  boolean,
                                  [&](Expr a, Expr b) { return scalar::compare(op, a, b); }));
   }
-  for (DType to : {f64, f32, f16, bf16, i64, i32, u8, boolean}) {
+  for (DType to : {f64, f32, f16, bf16, i64, i32, u8, i8, boolean}) {
     kernels.push_back(vector_map("cast" + suffix + "_" + std::string(name_of(to)), dtype, to,
                                  [&](Expr a, Expr) { return scalar::cast(a, to); }));
   }
@@ -179,8 +179,8 @@ Kernel tile_kernel() {
 std::vector<Kernel> every_scalar_kernels() {
   std::vector<Kernel> kernels;
   for (DType dtype : {f64, f32, f16, bf16}) add_float_kernels(kernels, dtype);
-  for (DType dtype : {i64, i32, u8}) add_integer_kernels(kernels, dtype);
-  for (DType dtype : {f64, f32, f16, bf16, i64, i32, u8}) add_common_kernels(kernels, dtype);
+  for (DType dtype : {i64, i32, u8, i8}) add_integer_kernels(kernels, dtype);
+  for (DType dtype : {f64, f32, f16, bf16, i64, i32, u8, i8}) add_common_kernels(kernels, dtype);
   kernels.push_back(logic_kernel());
   kernels.push_back(batch_kernel());
   kernels.push_back(finish_kernel());

@@ -348,7 +348,7 @@ bool is_tested(const OpTest& test, size_t sample, DType dtype, Processor process
   if (is_full_run() || (processor == Processor::cpu && dtype == f32)) return true;
   if (processor != Processor::gpu && sample % 3 == 1) return false;
   constexpr std::array kFloats = {f64, f16, bf16};
-  constexpr std::array kOthers = {i64, i32, u8, boolean};
+  constexpr std::array kOthers = {i64, i32, u8, i8, boolean};
   const size_t turn = sample + std::accumulate(test.op.begin(), test.op.end(), size_t{0});
   if (!is_float(dtype)) return kOthers[turn % kOthers.size()] == dtype;
   if (processor == Processor::cpu) return kFloats[turn % kFloats.size()] == dtype;
@@ -414,7 +414,7 @@ std::optional<Built> build_of_integers(const OpTest& test, const Sample& sample,
 
 Faults check_integer_kernels(const OpTest& test, Processor processor) {
   Faults faults;
-  for (const DType dtype : {i64, i32, u8, boolean}) {
+  for (const DType dtype : {i64, i32, u8, i8, boolean}) {
     for (size_t s = 0; s < test.samples.size(); ++s) {
       if (!is_tested(test, s, dtype, processor)) continue;
       std::optional<Built> b = build_of_integers(test, test.samples[s], dtype);

@@ -85,6 +85,24 @@ class PackingTarget : public LibraryTarget {
   }
 };
 
+/// As LibraryTarget, with kernels for weights of i8 that are twice as fast.
+class IntegerTarget : public LibraryTarget {
+ public:
+  double generated_seconds(const ir::Op& op) const override {
+    const bool reads_i8 =
+        std::ranges::any_of(op.operands, [](const Value& v) { return v.dtype() == i8; });
+    return LibraryTarget::generated_seconds(op) / (reads_i8 ? 2 : 1);
+  }
+  std::vector<KernelCandidate> candidates(const ir::Op& op,
+                                          const EpilogueOps& epilogue) const override {
+    std::vector<KernelCandidate> candidates = LibraryTarget::candidates(op, epilogue);
+    for (KernelCandidate& candidate : candidates) {
+      if (candidate.kernel.ends_with("_int8")) candidate.seconds /= 2;
+    }
+    return candidates;
+  }
+};
+
 /// As LibraryTarget, with memory so fast that kernels may run twice.
 class RepeatingTarget : public LibraryTarget {
  public:

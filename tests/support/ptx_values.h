@@ -54,6 +54,8 @@ void put(PtxThread& t, const PtxOperand& o, V value) {
   const T narrow(value);
   uint64_t bits = 0;
   std::memcpy(&bits, &narrow, sizeof narrow);
+  // A register may be wider than the type: cvt.s8 writes one of 16 bits.
+  if constexpr (std::is_same_v<T, int8_t>) bits = static_cast<uint64_t>(narrow);
   t.registers[o.number] = bits;
 }
 
@@ -62,6 +64,7 @@ template <class Make>
 PtxRun typed(std::string_view name, const Make& make) {
   if (name == "pred") return make(bool());
   if (name == "u8" || name == "b8") return make(uint8_t());
+  if (name == "s8") return make(int8_t());
   if (name == "u16" || name == "b16") return make(uint16_t());
   if (name == "s16") return make(int16_t());
   if (name == "u32" || name == "b32") return make(uint32_t());

@@ -66,6 +66,11 @@ constexpr Make kElementwise[] = {
     [](const Choice& c) { return ceil(tanh(c.x) * 0.4 + 0.5) * c.x; },
     [](const Choice& c) { return round(tanh(c.x) * 0.4) + c.x; },
     [](const Choice& c) { return trunc(tanh(c.x) * 0.9) - c.x; },
+    [](const Choice& c) {
+      const Value one = scalar_like(c.x, 1);
+      const QuantizeAttrs to{.to = Type{c.coin() ? i8 : u8, {}, {}}};
+      return dequantize(quantize(tanh(c.x) * 0.4, one, to), one) + c.x;
+    },
     [](const Choice& c) { return sign(square(c.x) + 1.0) * c.x; },
     [](const Choice& c) { return mod(tanh(c.x) + 2.0, scalar_like(c.x, 4)); },
     [](const Choice& c) {

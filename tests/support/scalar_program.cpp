@@ -16,6 +16,7 @@ int64_t wrap(DType dtype, uint64_t bits) {
   const auto value = static_cast<int64_t>(bits);
   return dtype == DType::i32  ? static_cast<int32_t>(value)
          : dtype == DType::u8 ? static_cast<uint8_t>(value)
+         : dtype == DType::i8 ? static_cast<int8_t>(value)
                               : value;
 }
 

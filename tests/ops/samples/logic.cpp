@@ -103,6 +103,7 @@ const AddOpTest kWhere(where_test());
 const AddOpTest kCastSame(cast_test(f64));
 const AddOpTest kCastInt(cast_test(i64));
 const AddOpTest kCastByte(cast_test(u8));
+const AddOpTest kCastSignedByte(cast_test(i8));
 const AddOpTest kCastBool(cast_test(boolean));
 
 }  // namespace
