@@ -933,9 +933,9 @@ Value prelu(Value x, Value weight, const Loc& loc = Loc::here());
 struct ProdAttrs { Ints axes = {}; bool keep_dims = false; };
 Value prod(Value x, const ProdAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Converts floats to 8-bit integers: round(x / scale) + zero_point, which saturates at the limits of the dtype, like ONNX's QuantizeLinear. Halves round to the even integer. NaN becomes 0. For inference only.
+/// Converts floats to 8-bit integers: round(x / scale) + zero_point, which saturates at the limits of the dtype, like ONNX's QuantizeLinear. Halves round to the even integer. NaN becomes 0, but any integer in the result of a convolution or product of 8-bit integers. For inference only.
 /// x: float tensor.
-/// scale: x's dtype; one element, or one per index of `axis`.
+/// scale: x's dtype, positive; one element, or one per index of `axis`.
 /// zero_point: of dtype `to`; the integer for 0; one element, or one per index of `axis`; absent: 0.
 /// attrs.to: gives the dtype of the result, i8 or u8; its shape is ignored (required).
 /// attrs.axis: axis of scale and zero_point; negative counts from the end.

@@ -14,7 +14,7 @@ namespace fluid {
 /// A kernel that computes an op and its epilogue, to be timed on memory with random operands.
 class KernelTrial {
  public:
-  /// An op and its epilogue, with float operands and concrete shapes.
+  /// An op and its epilogue, with concrete shapes. Operands are floats or 8-bit integers.
   using Chain = std::vector<const ir::Op*>;
 
   /// Prepares the library kernel `kernel` for operands and results in the layouts that it requires.

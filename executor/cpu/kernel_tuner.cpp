@@ -68,9 +68,13 @@ std::string text_of(const KernelTrial::Chain& chain) {
   return text;
 }
 
+/// Whether the operands may be random, and the op takes long enough.
 bool is_timed(const ir::Op& op) {
-  const auto is_float_value = [](const Value& v) { return is_float(v.type().dtype); };
-  return std::ranges::all_of(op.operands, is_float_value) && cost_of(op, 1).flops >= kMinFlops;
+  const auto may_be_random = [](const Value& v) {
+    const DType dtype = v.type().dtype;
+    return is_float(dtype) || dtype == DType::i8 || dtype == DType::u8;
+  };
+  return std::ranges::all_of(op.operands, may_be_random) && cost_of(op, 1).flops >= kMinFlops;
 }
 
 /// Parses an entry of the record. The time of a kernel that failed is infinite.

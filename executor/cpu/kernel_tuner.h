@@ -49,8 +49,8 @@ class KernelTuner {
   /// at most 3 % slower than another get its time: library kernels then have the order in which the
   /// op's definition lists them, and generated code comes last. Drops library kernels that fail.
   /// Returns `kernels` itself for an op that is not timed: one of few FLOPs, one whose operands are
-  /// not floats, one for which memory is lacking, and one without an entry if Settings::measures is
-  /// not set.
+  /// neither floats nor 8-bit integers, one for which memory is lacking, and one without an entry
+  /// if Settings::measures is not set.
   ///
   /// Generated code is timed only where it was predicted to take less than four times as long as
   /// the fastest library kernel, and never with an epilogue.

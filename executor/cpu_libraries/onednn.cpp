@@ -117,8 +117,8 @@ struct Reordered {
 
 /// If the bf16 rate is more than this multiple of the f32 rate, the CPU has matrix units (AMX).
 constexpr double kVectorRatio = 4;
-/// Ratio of the rate of products of 8-bit integers to the f32 rate: the vector instructions have
-/// four times as many of them. Measured on Zen 4: 3.5 to 4.
+/// Ratio of the rate of products of 8-bit integers to the f32 rate. A vector instruction multiplies
+/// four times as many 8-bit integers as f32 numbers. Measured on Zen 4: 3.5 to 4.
 constexpr double kInt8Ratio = 3.5;
 /// Fraction of the matrix units' peak FLOP/s that convolutions reach. Loading and rearranging
 /// operands takes additional time. Measured on two cores with AMX: 1,200 to 1,700 of about 3,500

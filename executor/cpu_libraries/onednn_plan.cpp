@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 #include "executor/cpu_libraries/onednn_memory.h"
 #include "ops/nn/window.h"
@@ -128,6 +129,13 @@ VectorPostOps vector_post_ops(const OnednnTask& task, size_t rank, size_t channe
   return result;
 }
 
+/// Whether the sum of `products` products of `x`, i8 or u8, and i8 fits in the 32-bit integers in
+/// which oneDNN adds them up.
+bool sums_fit(int64_t products, DType x) {
+  const int64_t largest = (x == DType::u8 ? 255 : 128) * int64_t{128};
+  return products <= std::numeric_limits<int32_t>::max() / largest;
+}
+
 /// Returns `plan` if its implementation multiplies 8-bit integers with instructions that do not
 /// saturate.
 std::optional<OnednnPlan> checked_int8_plan(OnednnPlan plan) {
@@ -225,6 +233,9 @@ std::optional<OnednnPlan> plan_matmul(const OnednnTask& task) {
 }
 
 std::optional<OnednnPlan> plan_conv2d_int8(const OnednnTask& task) {
+  const Shape& filter = task.operands[1].shape;
+  if (!sums_fit(filter[1].size * filter[2].size * filter[3].size, task.operands[0].dtype))
+    return std::nullopt;
   const ConvProblem p(task.op, task.operands[0], task.operands[1], task.result);
   VectorPostOps epilogue = vector_post_ops(task, 4, 3);
   const auto pd = p.forward(prop_kind::forward_inference, Desc(), epilogue.attributes);
@@ -239,7 +250,7 @@ std::optional<OnednnPlan> plan_conv2d_int8(const OnednnTask& task) {
 
 std::optional<OnednnPlan> plan_matmul_int8(const OnednnTask& task) {
   const Type &a = task.operands[0], &b = task.operands[1], &y = task.result;
-  if (a.layout || y.layout) return std::nullopt;
+  if (a.layout || y.layout || !sums_fit(a.shape.back().size, a.dtype)) return std::nullopt;
   const bool transpose_b = task.op.attrs.get<bool>("transpose_b");
   const Desc src = matrix(folded(a), false), dst = matrix(folded(y), false);
   const Desc actual = b.layout ? onednn_desc(b) : matrix(b, transpose_b);

@@ -38,21 +38,29 @@ void check_flags(const QuantizeFlags& flags) {
     throw UserError(
         "quantize needs --data, to measure the ranges of activations, or --weight-only");
   }
+  if (flags.output == flags.save) {
+    throw UserError("quantize: --output and --save-params name the same file, " + flags.output);
+  }
   check_writable(flags.output);
   check_writable(flags.save);
 }
 
 void print_sizes(const QuantizedProgram& quantized) {
+  int64_t in_f32 = 0;
+  for (const auto& [name, value] : quantized.values) {
+    if (value.dtype() == f32) in_f32 += value.bytes();
+  }
   fmt::print("weights  {} in i8\n", quantized.weights.size());
   fmt::print(
-      "bytes    {} -> {} ({:.2f} of f32)\n", quantized.bytes_before, quantized.bytes_after,
-      static_cast<double>(quantized.bytes_after) / static_cast<double>(quantized.bytes_before));
+      "bytes    {} -> {} ({:.2f} of f32); {} are still f32\n", quantized.bytes_before,
+      quantized.bytes_after,
+      static_cast<double>(quantized.bytes_after) / static_cast<double>(quantized.bytes_before),
+      in_f32);
 }
 
 /// Prints the scalar outputs of both programs over the test data.
 void print_comparison(Executor& f32_executor, const Program& program, Executor& int8_executor,
-                      const Program& quantized, const QuantizeFlags& flags) {
-  Reader reader = open_split(program, flags, "test");
+                      const Program& quantized, Reader& reader) {
   const NamedScalars before = evaluate(f32_executor, reader, program);
   const NamedScalars after = evaluate(int8_executor, reader, quantized);
   fmt::print("{:<16} {:>12} {:>12}\n", "output", "f32", "int8");
@@ -71,6 +79,8 @@ int run(const QuantizeFlags& flags) {
     calibration.emplace(open_split(program, flags, "train"));
     options.calibration = &*calibration;
   }
+  std::optional<Reader> test;
+  if (!flags.data.empty()) test.emplace(open_split(program, flags, "test"));
   const QuantizedProgram quantized = quantize(executor, program, options);
   quantized.program.save(flags.output);
   Executor int8_executor(quantized.program, cpu());
@@ -78,8 +88,7 @@ int run(const QuantizeFlags& flags) {
   int8_executor.set_column_table(executor.column_table());
   int8_executor.save(flags.save);
   print_sizes(quantized);
-  if (!flags.data.empty())
-    print_comparison(executor, program, int8_executor, quantized.program, flags);
+  if (test) print_comparison(executor, program, int8_executor, quantized.program, *test);
   return 0;
 }
 
@@ -96,17 +105,16 @@ void add_quantize(CLI::App& app, Action& action) {
                    "data whose split train gives the ranges of activations; prints the outputs in "
                    "f32 and in 8-bit integers over its split test")
       ->type_name("SPEC");
-  command
-      ->add_option("--calibration-batches", flags->calibration_batches,
-                   "number of batches that the ranges are measured on")
-      ->check(validate_positive_integer)
-      ->type_name("N")
-      ->capture_default_str();
+  CLI::Option* batches = command->add_option("--calibration-batches", flags->calibration_batches,
+                                             "number of batches that the ranges are measured on");
+  batches->check(validate_positive_integer)->type_name("N")->capture_default_str();
   add_data_batch_flag(*command, flags->batch);
   add_reading_flags(*command, flags->reading);
   add_params_flags(*command, flags->params);
-  command->add_flag("--weight-only", flags->weight_only,
-                    "quantize the weights of linear layers alone; products stay f32");
+  command
+      ->add_flag("--weight-only", flags->weight_only,
+                 "quantize the weights of linear layers alone; products stay f32")
+      ->excludes(batches);
   command
       ->add_option("--keep", flags->keep,
                    "keep the weights in f32 whose name or layer the pattern matches. May repeat")

@@ -50,6 +50,7 @@ std::vector<ActivationRange> measure_ranges(Executor& executor, const ir::Progra
   std::vector<ActivationRange> ranges(activations.size());
   for (int64_t n = 0; n < batches; ++n) {
     const Batch* batch = data.next();
+    if (batch == nullptr && n == 0) throw UserError("quantize: the calibration data is empty");
     if (batch == nullptr) break;
     OutputViews outputs = measuring.predict(feeds_of(ranges_of, *batch));
     for (size_t i = 0; i < ranges.size(); ++i) {

@@ -1,6 +1,7 @@
 #include "executor/quantization/quantize.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -104,6 +105,9 @@ class Quantizer {
       const Value w = op->operands[1];
       const auto weight = weights.find(w.op());
       if (weight == weights.end() || !weight->second || !is_float_value(w)) continue;
+      const bool is_quantized = dequantized(w).has_value();
+      const bool multiplies_weights = weights.contains(op->operands[0].op());
+      if (is_quantized || multiplies_weights) continue;
       const std::string name = variable_of(w, weights);
       names.push_back(name);
       if (!is_kept(name, used)) selected.push_back({op.get(), *axis, name});
@@ -208,7 +212,7 @@ class Quantizer {
     std::rotate(graph().ops.begin(), at, at + 1);
   }
 
-  /// Quantizes what operand 0 of each selected op reads.
+  /// Quantizes operand 0 of each selected op.
   void quantize_activations(const std::vector<QuantizedOp>& selected) {
     Values activations;
     std::map<Value, bool> padded;  // activation -> whether a padded convolution reads it
@@ -231,7 +235,8 @@ class Quantizer {
     const bool is_signed = range.low < 0 && padded;
     const double width =
         is_signed ? std::max(-range.low, range.high) / 127 : (range.high - range.low) / 255;
-    const auto scale_value = static_cast<float>(width > 0 ? width : 1);
+    const auto exact = static_cast<float>(width);
+    const float scale_value = std::isnormal(exact) ? exact : 1;
     const Tensor scale_tensor = Tensor::of<float>({}, std::span(&scale_value, 1));
     const DType to = is_signed ? i8 : u8;
     const auto users = graph().uses()[x];

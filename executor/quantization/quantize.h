@@ -17,7 +17,7 @@ struct QuantizeOptions {
   /// Data from which the ranges of activations are measured. Null: only the weights of products
   /// are quantized.
   Reader* calibration = nullptr;
-  int64_t calibration_batches = 16;  ///< number of batches to read from `calibration`
+  int64_t calibration_batches = 16;  ///< number of batches to read from `calibration`, at least 1
 };
 
 /// A program for inference with weights of i8, and its parameters and buffers.
@@ -32,8 +32,8 @@ struct QuantizedProgram {
 /// Quantizes the program that `executor` runs: `program`, with the executor's parameters.
 ///
 /// Without calibration data, the weights [in, out] of linear layers and other matrix products with
-/// a parameter become i8, with one scale per output channel: w = w.int8 * scale, where scale is
-/// max|w| / 127. Products stay f32. Loss, optimizer and recipes are removed.
+/// a parameter become i8, with one scale per output channel: the largest |w| of a channel is 127
+/// times its scale. Products stay f32. Loss, optimizer and recipes are removed.
 ///
 /// With calibration data, the weights of 2-d convolutions without groups are quantized, too, and
 /// so are the activations that the convolutions and products read (Jacob et al., "Quantization and
@@ -45,9 +45,10 @@ struct QuantizedProgram {
 /// The result has `quantize` and `dequantize` ops around the unchanged products and convolutions. A
 /// place with kernels for 8-bit integers computes on these.
 ///
-/// Throws UserError if nothing is left to quantize; if a pattern of `keep` selects no weight; if a
-/// weight or an activation is not finite; and, with calibration data, for a program with kLength or
-/// with caches.
+/// Weights of recurrent layers and embeddings stay f32. Throws UserError if nothing is left to
+/// quantize, for example because the program is quantized already; if a pattern of `keep` selects
+/// no weight; if a weight or an activation is not finite; and, with calibration data, for a program
+/// with kLength or with caches.
 QuantizedProgram quantize(Executor& executor, const Program& program,
                           const QuantizeOptions& options = {});
 

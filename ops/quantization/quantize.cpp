@@ -9,9 +9,10 @@ OpDef quantize_op() {
       .doc =
           "Converts floats to 8-bit integers: round(x / scale) + zero_point, which saturates at "
           "the limits of the dtype, like ONNX's QuantizeLinear. Halves round to the even integer. "
-          "NaN becomes 0. For inference only.",
+          "NaN becomes 0, but any integer in the result of a convolution or product of 8-bit "
+          "integers. For inference only.",
       .inputs = {{"x", "float tensor"},
-                 {"scale", "x's dtype; one element, or one per index of `axis`"},
+                 {"scale", "x's dtype, positive; one element, or one per index of `axis`"},
                  {.name = "zero_point",
                   .doc = "of dtype `to`; the integer for 0; one element, or one per index of "
                          "`axis`; absent: 0",

@@ -56,6 +56,11 @@ TEST_F(CommandLine, IsRejected) {
        "quantize needs the trained weights, --params"},
       {"quantize line.fir --params p.safetensors -o q.fluid --save-params q.safetensors",
        "quantize needs --data or --weight-only"},
+      {"quantize line.fir --params p.safetensors --weight-only -o same --save-params same",
+       "quantize: --output and --save-params name the same file, same"},
+      {"quantize line.fir --params p.safetensors --weight-only --calibration-batches 2 -o q.fluid "
+       "--save-params q.safetensors",
+       "--weight-only excludes --calibration-batches"},
       {"train line.fir --data digts", "no kind of data 'digts' (did you mean 'digits'?)"},
       {"train lne.fir --data digits", "no program 'lne.fir'"},
       {"verify .", "cannot read '.': Is a directory"},

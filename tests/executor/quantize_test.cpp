@@ -152,6 +152,40 @@ TEST(Quantize, KeepsTheWeightsThatPatternsSelect) {
                     "quantize: program 'mlp' has no weight to quantize");
 }
 
+/// The second product has no activation: both of its operands are weights.
+TEST(Quantize, LeavesProductsOfWeightsAlone) {
+  Program net("tied");
+  const Value x = net.data("x", {kBatch, 6}, f32);
+  const Value w = net.parameter("w", {6, 4}, Init::xavier_uniform());
+  const Value v = net.parameter("v", {4, 4}, Init::xavier_uniform());
+  net.output("y", matmul(x, w));
+  net.output("z", matmul(w, v));
+  Executor exe(net, cpu());
+  const Batch batch = batch_of(8, {8, 6});
+  Reader calibration = reader_of(batch);
+  const QuantizedProgram quantized = quantize(exe, net, {.calibration = &calibration});
+  EXPECT_EQ(quantized.weights, std::vector<std::string>{"w"});
+  Executor int8_exe(quantized.program, cpu());
+  set_parameters(int8_exe, quantized);
+  EXPECT_LT(distance(int8_exe.predict(batch)["y"].copy(), exe.predict(batch)["y"].copy()), 0.05);
+  expect_user_error([&] { quantize(int8_exe, quantized.program); },
+                    "quantize: program 'tied' has no weight to quantize");
+}
+
+/// The scale of such an activation would not be a normal number.
+TEST(Quantize, TakesTinyActivations) {
+  const Program net = mlp();
+  Executor exe(net, cpu());
+  Batch batch = batch_of(4, {4, 24});
+  for (float& value : batch.columns[0].second.as<float>()) value = 1e-44F;
+  Reader calibration = reader_of(batch);
+  const QuantizedProgram quantized = quantize(exe, net, {.calibration = &calibration});
+  const auto scale = std::ranges::find(quantized.values, "fc0.input.scale",
+                                       &std::pair<std::string, Tensor>::first);
+  ASSERT_NE(scale, quantized.values.end());
+  EXPECT_EQ(scale->second.as<float>()[0], 1);
+}
+
 TEST(Quantize, RejectsWhatItCannotQuantize) {
   const Program net = mlp();
   Executor exe(net, cpu());

@@ -128,6 +128,23 @@ TEST(QuantizedKernels, ComputeWhatPyTorchDoes) {
   }
 }
 
+/// 80,000 products of 255 and 127 do not fit in 32 bits, in which libraries add up.
+TEST(QuantizedKernels, AddUpManyProducts) {
+  constexpr int64_t kProducts = 80'000;
+  Program net("long");
+  const Value x = net.data("x", {kBatch, kProducts}, u8);
+  const Value w = net.parameter("w", {kProducts, 16}, Init::constant(127));
+  const Value one = net.parameter("one", {}, Init::constant(1));
+  const Value integers = quantize(w, one, {.to = Type{i8, {}, {}}});
+  net.output("y", matmul(dequantize(x, one), dequantize(integers, one)));
+  Executor exe(net, cpu());
+  Tensor column(u8, {64, kProducts});
+  std::ranges::fill(column.as<uint8_t>(), uint8_t{255});
+  const Tensor y = exe.predict({.size = 64, .columns = {{"x", column}}})["y"].copy();
+  for (int64_t i = 0; i < y.numel(); ++i)
+    ASSERT_NEAR(y.at(i), 255.0 * 127 * kProducts, 1e-4 * 255 * 127 * kProducts) << i;
+}
+
 TEST(QuantizedKernels, GiveTheSameBitsForAnyNumberOfThreads) {
   for (const Json& json : testing::golden_json("quantized.json")) {
     Layer layer(json);
