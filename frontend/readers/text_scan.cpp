@@ -26,7 +26,7 @@ using Json = nlohmann::json;
 
 // A file holds kMagic, the checksum of all following bytes, the size of the header, the header
 // (JSON), and the sections: RecordIndex::blocks, TextScan::left_out, TextScan::split_of_sample.
-constexpr uint64_t kMagic = 0x316e616373756c66;  // "fluscan1"
+constexpr uint64_t kMagic = 0x326e616373756c66;  // "fluscan2"
 constexpr size_t kSections = 3;
 constexpr int64_t kMaxCacheBytes = int64_t{1} << 30;
 constexpr int64_t kMaxLoadedSection = int64_t{16} << 20;  ///< larger ones are read from the file
@@ -131,7 +131,6 @@ std::string TextScanCache::header_of(const TextScan& scan) const {
   const Json header = {
       {"data", {stamp_.size, stamp_.modified_ns, stamp_.inode}},
       {"records", scan.index.records},
-      {"records_per_block", scan.index.records_per_block},
       {"is_latin1", scan.index.is_latin1},
       {"table", scan.table},
       {"learned", scan.learned},
@@ -163,7 +162,6 @@ std::optional<TextScan> TextScanCache::find(const std::string& key) const {
     const auto sizes = header.at("sections").get<std::array<int64_t, kSections>>();
     int64_t offset = kStartBytes + start.header_bytes;
     TextScan scan{.index = {.records = header.at("records"),
-                            .records_per_block = header.at("records_per_block"),
                             .is_latin1 = header.at("is_latin1"),
                             .blocks = section(file, offset, sizes[0])},
                   .table = header.at("table"),
