@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,7 @@ using Json = nlohmann::json;
 
 // A file holds kMagic, the checksum of all following bytes, the size of the header, the header
 // (JSON), and the sections: RecordIndex::blocks, TextScan::left_out, TextScan::split_of_sample.
+// The digit of kMagic is the version of this format and of TextScan::learned.
 constexpr uint64_t kMagic = 0x326e616373756c66;  // "fluscan2"
 constexpr size_t kSections = 3;
 constexpr int64_t kMaxCacheBytes = int64_t{1} << 30;
@@ -106,6 +108,11 @@ int64_t now_ns() {
 
 }  // namespace
 
+void TextScan::check_that_rows_are_left(const DataArgs& args, int64_t samples) const {
+  const bool has_dropped_all = std::ssize(left_out) == samples && skipped.count < samples;
+  if (has_dropped_all) args.fail("missing=drop leaves out every row");
+}
+
 TextScanCache::TextScanCache(const DataArgs& args)
     : directory_(args.cache_dir()), opened_ns_(now_ns()) {
   std::error_code error;
@@ -116,7 +123,8 @@ TextScanCache::TextScanCache(const DataArgs& args)
 }
 
 std::string TextScanCache::path_of(const std::string& key) const {
-  return directory_ + "/" + kPrefix + hash_digits_of(data_path_ + "\n" + key) + kSuffix;
+  return directory_ + "/" + kPrefix +
+         hash_digits_of(std::to_string(kMagic) + "\n" + data_path_ + "\n" + key) + kSuffix;
 }
 
 TextScanCache::Stamp TextScanCache::stamp() const {
@@ -176,7 +184,7 @@ std::optional<TextScan> TextScanCache::find(const std::string& key) const {
     std::error_code ignored;  // the time of last use serves evict() alone
     fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
     return scan;
-  } catch (const UserError&) {  // an unreadable file of the cache is as good as none
+  } catch (const std::exception&) {  // unreadable, or the header has other keys or types
     return std::nullopt;
   }
 }
@@ -188,6 +196,9 @@ void TextScanCache::store(const std::string& key, const TextScan& scan) const {
   const MemoryBytes header_bytes(header), left_out(chars_of(scan.left_out));
   std::vector<const ByteSource*> parts = {&header_bytes, scan.index.blocks.get(), &left_out};
   if (scan.split_of_sample != nullptr) parts.push_back(scan.split_of_sample.get());
+  int64_t bytes = kStartBytes;
+  for (const ByteSource* part : parts) bytes += part->size();
+  if (bytes > kMaxCacheBytes) return;
   FileStart start{.header_bytes = std::ssize(header)};
   XXH3_state_t state;
   XXH3_64bits_reset(&state);
@@ -221,7 +232,7 @@ void TextScanCache::evict(const std::string& newest) const {
   for (fs::directory_iterator it(directory_, error), end; !error && it != end;
        it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (!name.starts_with(kPrefix) || name.find(kSuffix) == std::string::npos) continue;
+    if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) continue;
     std::error_code gone;
     const auto bytes = static_cast<int64_t>(it->file_size(gone));
     if (gone) continue;

@@ -24,12 +24,16 @@ struct TextScan {
   std::vector<std::string> splits = {};  ///< distinct values of the column of option split=COLUMN
   /// For each sample the index (i32) of its value in `splits`; null without split=COLUMN.
   std::shared_ptr<const ByteSource> split_of_sample = nullptr;
+
+  /// Throws UserError if rules of option missing leave out every one of the `samples` samples,
+  /// except for bad records.
+  void check_that_rows_are_left(const DataArgs& args, int64_t samples) const;
 };
 
 /// Keeps the TextScan of a data file in the directory OpenOptions::cache_dir, so that the file is
 /// not scanned again while its size, time of modification and inode stay the same. The files of all
-/// scans take at most 1 GiB; those used least recently are removed. A damaged file is ignored, and
-/// replaced by the next store().
+/// scans take at most 1 GiB: a larger scan is not stored, and the least recently used files are
+/// removed. A file that is damaged or of another version of the format is ignored.
 class TextScanCache {
  public:
   /// Must be called before the data file is opened.
@@ -51,7 +55,8 @@ class TextScanCache {
   Stamp stamp() const;  ///< that of the data file; all zero if it cannot be read
   std::string path_of(const std::string& key) const;
   std::string header_of(const TextScan& scan) const;
-  /// Removes the files used least recently, but not `newest`, until the limit is met.
+  /// Removes the least recently used files, but not `newest`, until the limit is met. Keeps the
+  /// temporary files of processes that write a scan.
   void evict(const std::string& newest) const;
 
   std::string directory_;  ///< empty: no cache
