@@ -98,7 +98,7 @@ class NormalizedKeys {
 void set_missing_rules(const ColumnTableContext& context, std::vector<KeyColumn>& columns) {
   std::vector<std::string> names;
   for (const KeyColumn& column : columns) names.push_back(column.key);
-  const MissingRules rules(context, names);
+  const MissingRules rules(context, names, DType::f32);
   for (KeyColumn& column : columns) column.missing = rules.of(column.key);
 }
 
