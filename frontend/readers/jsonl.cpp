@@ -29,7 +29,8 @@ constexpr const char* kNormalize = "normalize";
 struct JsonKeys {
   int64_t first_line = 0;  ///< record from which the keys are taken; all lines before it are bad
   std::vector<KeyColumn> columns = {};
-  KeyColumn split = {};  ///< key "": none
+  std::vector<size_t> without_type = {};  ///< columns whose value is missing in `first_line`
+  KeyColumn split = {};                   ///< key "": none
 };
 
 std::string to_json(const JsonKeys& keys) {
@@ -117,6 +118,10 @@ class JsonlScan {
   void run(TextScan& scan) const {
     if (file_.records() == 0) throw UserError(args_.path() + " holds no sample");
     JsonKeys keys = first_keys();
+    // A key without any value is an error of the whole file, not of a record that is skipped.
+    for (const size_t k : keys.without_type) {
+      set_type_from_later_line(keys.columns[k], keys.first_line);
+    }
     const NormalizedKeys normalized(args_, keys.columns);
     const RecordFindings found = examine(keys, normalized, scan);
     ColumnTable table = context_.initial_table({"missing", kNormalize, "unknown"});
@@ -152,8 +157,8 @@ class JsonlScan {
  private:
   bool skips_bad_records() const { return args_.bad_records() != BadRecords::stop; }
 
-  /// Returns the keys of the first line whose values are columns. Without such a line, there are
-  /// none.
+  /// Returns the keys of the first line whose values are columns, with the types that this line
+  /// shows. Without such a line, there are no keys.
   JsonKeys first_keys() const {
     for (int64_t record = 0; record < file_.records(); ++record) {
       try {
@@ -186,11 +191,9 @@ class JsonlScan {
     }
     if (keys.columns.empty() && keys.split.key.empty()) line.fail("the object has no key");
     set_missing_rules(context_, keys.columns);
-    std::vector<KeyColumn*> without_type;
-    for (KeyColumn& column : keys.columns) {
-      if (!set_type(column, line)) without_type.push_back(&column);
+    for (size_t k = 0; k < keys.columns.size(); ++k) {
+      if (!set_type(keys.columns[k], line)) keys.without_type.push_back(k);
     }
-    for (KeyColumn* column : without_type) set_type_from_later_line(*column, record);
     return keys;
   }
 

@@ -117,6 +117,15 @@ TEST_F(JsonLinesTest, MissingValuesFollowARule) {
       "key 'a' has no value in the training rows");
 }
 
+TEST_F(JsonLinesTest, KeysWithoutAnyValueAreErrorsAlsoIfBadRecordsAreSkipped) {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += "{\"x\": null, \"y\": " + std::to_string(i) + "}\n";
+  for (const std::string rule : {"mean", "0", "drop"}) {
+    expect_user_error([&] { read(text, "?missing=" + rule, BadRecords::skip); },
+                      "key 'x' has no value in any line");
+  }
+}
+
 TEST_F(JsonLinesTest, NormalizesKeysByTheTrainingRows) {
   const std::string text =
       "{\"x\": [1, 10], \"n\": 1, \"y\": 5}\n{\"x\": [3, 10], \"n\": 5, \"y\": 6}\n";
