@@ -282,8 +282,9 @@ class JsonlScan {
   /// Whether an i64 holds `value`, with the numbers that are filled in.
   static bool stays_integer(const LineValue& value, const KeyColumn& column) {
     const MissingRule& rule = column.missing;
-    const bool fills_in_integer =
-        rule.kind == MissingRule::kConstant && rule.constant == std::floor(rule.constant);
+    const bool fills_in_integer = rule.kind == MissingRule::kConstant &&
+                                  rule.constant == std::floor(rule.constant) &&
+                                  std::abs(rule.constant) <= kMaxJsonInteger;
     return value.is_integer && (!value.has_missing || fills_in_integer);
   }
 
