@@ -103,6 +103,18 @@ void set_missing_rules(const ColumnTableContext& context, std::vector<KeyColumn>
   for (KeyColumn& column : columns) column.missing = rules.of(column.key);
 }
 
+/// Throws UserError if option missing names a key of strings to fill in.
+void check_missing_rules(const ColumnTableContext& context, const std::vector<KeyColumn>& columns) {
+  std::vector<std::string> names;
+  for (const KeyColumn& column : columns) names.push_back(column.key);
+  const MissingRules rules(context, names, DType::f32);
+  for (const KeyColumn& column : columns) {
+    if (!column.holds_text || !rules.names(column.key) || !column.missing.fills_in()) continue;
+    context.args().fail("option missing fills in key '" + column.key +
+                        "', which holds strings: its rule is error or drop");
+  }
+}
+
 bool needs_moments(const KeyColumn& column, const NormalizedKeys& normalized) {
   const bool fills_in_mean = column.missing.kind == MissingRule::kMean;
   return !column.holds_text && (fills_in_mean || normalized.contain(column));
@@ -122,6 +134,7 @@ class JsonlScan {
     for (const size_t k : keys.without_type) {
       set_type_from_later_line(keys.columns[k], keys.first_line);
     }
+    check_missing_rules(context_, keys.columns);
     const NormalizedKeys normalized(args_, keys.columns);
     const RecordFindings found = examine(keys, normalized, scan);
     ColumnTable table = context_.initial_table({"missing", kNormalize, "unknown"});
