@@ -68,6 +68,7 @@ class CsvScan {
       CsvRow row;
       rows_.parse(file_.read(file_.records() - 1), row);
     }
+    scan.check_that_rows_are_left(args_, samples());
     scan.table = table_of(found, std::ssize(scan.left_out) < samples()).to_json();
   }
 

@@ -137,6 +137,7 @@ class JsonlScan {
     check_missing_rules(context_, keys.columns);
     const NormalizedKeys normalized(args_, keys.columns);
     const RecordFindings found = examine(keys, normalized, scan);
+    scan.check_that_rows_are_left(args_, file_.records());
     ColumnTable table = context_.initial_table({"missing", kNormalize, "unknown"});
     const bool learns = context_.given() == nullptr;
     if (learns) table.columns = {{kColumns, {}}, {kFloats, {}}};

@@ -224,6 +224,9 @@ TEST_F(Csv, MissingValuesFollowARule) {
   expect_error(text, "?missing=median",
                "option missing=median must be error, drop, mean or a number");
   expect_error("a,b\n,1\nNA,2\n", "?missing=mean", "column 'a' has no value in the training rows");
+  for (const std::string options : {"", "&normalize=1", "&memory=0"}) {
+    expect_error("a,b\n,1\n2,\n", "?missing=drop" + options, "missing=drop leaves out every row");
+  }
 }
 
 TEST_F(Csv, MissingValuesFollowARuleOfTheirColumn) {
