@@ -115,6 +115,11 @@ void check_missing_rules(const ColumnTableContext& context, const std::vector<Ke
   }
 }
 
+/// Returns the location of the value of `column` in `line`, for messages.
+std::string value_location(const JsonLine& line, const KeyColumn& column) {
+  return line.location() + ": key '" + column.key + "'";
+}
+
 bool needs_moments(const KeyColumn& column, const NormalizedKeys& normalized) {
   const bool fills_in_mean = column.missing.kind == MissingRule::kMean;
   return !column.holds_text && (fills_in_mean || normalized.contain(column));
@@ -255,7 +260,7 @@ class JsonlScan {
                          TextScan& scan) const {
     const size_t count = keys.columns.size();
     RecordFindings none = {.categories = std::vector<StringTable>(count),
-                           .is_integer = std::vector<char>(count, 1)};
+                              .is_integer = std::vector<char>(count, 1)};
     bool drops_lines = false;
     int64_t moments = 0;
     for (const KeyColumn& column : keys.columns) {
@@ -263,6 +268,7 @@ class JsonlScan {
       if (needs_moments(column, normalized)) moments += column.numel();
     }
     if (context_.given() == nullptr) none.moments.resize(static_cast<size_t>(moments));
+    const std::vector<std::optional<CategoryIds>> given_ids = given_category_ids(keys);
     const auto examine_line = [&](int64_t sample, const TrainingRows& training,
                                   RecordFindings& found, std::string& split) {
       if (sample < keys.first_line) keys_of(sample);  // throws the error of the line
@@ -273,6 +279,10 @@ class JsonlScan {
         std::optional<LineValue> value = line.value_of(column);
         if (!value) return false;
         values.push_back(std::move(*value));
+      }
+      for (size_t k = 0; k < count; ++k) {
+        if (!given_ids[k]) continue;
+        given_ids[k]->id_of(values[k].text, [&] { return value_location(line, keys.columns[k]); });
       }
       if (!keys.split.key.empty()) split = split_text(*line.value_of(keys.split));
       for (size_t k = 0; k < count && !found.categories.empty(); ++k) {
@@ -291,6 +301,19 @@ class JsonlScan {
                             .split_column = keys.split.key,
                             .location = [&](int64_t sample) { return file_.location(sample); }},
                            context_.split(), none, examine_line, scan);
+  }
+
+  /// Returns the ids of the given table, for each column of texts, if bad records are skipped: a
+  /// line with an unknown category is one.
+  std::vector<std::optional<CategoryIds>> given_category_ids(const JsonKeys& keys) const {
+    std::vector<std::optional<CategoryIds>> ids;
+    for (const KeyColumn& column : keys.columns) {
+      ids.emplace_back();
+      const bool is_checked =
+          column.holds_text && context_.given() != nullptr && skips_bad_records();
+      if (is_checked) ids.back() = context_.category_ids(column.key, *context_.given());
+    }
+    return ids;
   }
 
   /// Whether an i64 holds `value`, with the numbers that are filled in.
@@ -380,8 +403,8 @@ class JsonlSource : public RecordSource {
       std::optional<LineValue> value = line.value_of(column.key);
       if (!value) throw InternalError("a line that is left out is read");
       if (value->is_text) {
-        const int64_t id = column.ids.id_of(
-            value->text, [&] { return line.location() + ": key '" + column.key.key + "'"; });
+        const int64_t id =
+            column.ids.id_of(value->text, [&] { return value_location(line, column.key); });
         if (to[k] != nullptr) std::memcpy(to[k], &id, sizeof id);
         continue;
       }
@@ -423,7 +446,8 @@ SampleSourcePtr open_jsonl(const DataArgs& args) {
       context.save_learned_table(ColumnTable::from_json(opened.scan.table, args.path()));
   const bool in_memory = opened.in_memory;
   return open_records(
-      std::make_shared<JsonlSource>(context, std::move(keys), std::move(opened), table), in_memory);
+      std::make_shared<JsonlSource>(context, std::move(keys), std::move(opened), table),
+      in_memory);
 }
 
 }  // namespace
