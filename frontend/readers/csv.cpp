@@ -60,15 +60,15 @@ class CsvScan {
   /// Sets the members of `scan` except `index`.
   void run(TextScan& scan) const {
     const bool learns = context_.given() == nullptr;
-    RecordFindings nothing;
-    if (learns) nothing.categories.resize(rows_.columns().categorical().size());
-    if (learns && needs_moments(context_, rows_)) nothing.moments.resize(rows_.columns().x.size());
+    RecordFindings initial;
+    if (learns) initial.categories.resize(rows_.columns().categorical().size());
+    if (learns && needs_moments(context_, rows_)) initial.moments.resize(rows_.columns().x.size());
     RecordFindings found;
     const RecordsToExamine rows = rows_to_examine();
     const bool divides_rows =
         rows.skips_bad_records || rows.drops_rows || !rows.split_column.empty();
-    if (divides_rows || !nothing.categories.empty() || !nothing.moments.empty()) {
-      found = examine_records(rows, context_.split(), nothing, examination(), scan);
+    if (divides_rows || !initial.categories.empty() || !initial.moments.empty()) {
+      found = examine_records(rows, context_.split(), initial, examination(), scan);
     } else {
       // The end of a file that was cut off is found before training starts.
       CsvRow row;
@@ -261,10 +261,10 @@ SampleSourcePtr open_csv(const DataArgs& args) {
   const ColumnTablePtr table =
       context.save_learned_table(ColumnTable::from_json(opened.scan.table, args.path()));
   CsvRows rows = rows_of(*opened.file);
-  const bool in_memory = opened.in_memory;
+  const bool is_in_memory = opened.is_in_memory;
   return open_records(
       std::make_shared<CsvSource>(context, std::move(rows), std::move(opened), table),
-      in_memory);
+      is_in_memory);
 }
 
 }  // namespace

@@ -259,7 +259,7 @@ class JsonlScan {
   RecordFindings examine(const JsonKeys& keys, const NormalizedKeys& normalized,
                          TextScan& scan) const {
     const size_t count = keys.columns.size();
-    RecordFindings none = {.categories = std::vector<StringTable>(count),
+    RecordFindings initial = {.categories = std::vector<StringTable>(count),
                               .is_integer = std::vector<char>(count, 1)};
     bool drops_lines = false;
     int64_t moments = 0;
@@ -267,7 +267,7 @@ class JsonlScan {
       drops_lines |= column.missing.kind == MissingRule::kDropRow;
       if (needs_moments(column, normalized)) moments += column.numel();
     }
-    if (context_.given() == nullptr) none.moments.resize(static_cast<size_t>(moments));
+    if (context_.given() == nullptr) initial.moments.resize(static_cast<size_t>(moments));
     const std::vector<std::optional<CategoryIds>> given_ids = given_category_ids(keys);
     const auto examine_line = [&](int64_t sample, const TrainingRows& training,
                                   RecordFindings& found, std::string& split) {
@@ -300,7 +300,7 @@ class JsonlScan {
                             .drops_rows = drops_lines,
                             .split_column = keys.split.key,
                             .location = [&](int64_t sample) { return file_.location(sample); }},
-                           context_.split(), none, examine_line, scan);
+                           context_.split(), initial, examine_line, scan);
   }
 
   /// Returns the ids of the given table, for each column of texts, if bad records are skipped: a
@@ -444,10 +444,10 @@ SampleSourcePtr open_jsonl(const DataArgs& args) {
   JsonKeys keys = parse_keys(opened.scan.learned);
   const ColumnTablePtr table =
       context.save_learned_table(ColumnTable::from_json(opened.scan.table, args.path()));
-  const bool in_memory = opened.in_memory;
+  const bool is_in_memory = opened.is_in_memory;
   return open_records(
       std::make_shared<JsonlSource>(context, std::move(keys), std::move(opened), table),
-      in_memory);
+      is_in_memory);
 }
 
 }  // namespace

@@ -258,11 +258,11 @@ ScannedFile scan_text_file(const DataArgs& args, const ColumnTable* given,
   const std::string key = key_of(args, given);
   const std::shared_ptr<const ByteSource> text =
       open_gz_or_plain(args.path(), std::min(kMaxLoadedBytes, args.memory_limit()));
-  ScannedFile opened{.in_memory = text->size() <= args.memory_limit()};
+  ScannedFile opened{.is_in_memory = text->size() <= args.memory_limit()};
   const auto open = [&](const RecordIndex& index) {
     opened.file = std::make_shared<const RecordFile>(text, index, syntax, args.path());
   };
-  std::optional<TextScan> known = opened.in_memory ? std::nullopt : cache.find(key);
+  std::optional<TextScan> known = opened.is_in_memory ? std::nullopt : cache.find(key);
   if (known) {
     opened.scan = std::move(*known);
     open(opened.scan.index);
@@ -271,7 +271,7 @@ ScannedFile scan_text_file(const DataArgs& args, const ColumnTable* given,
   opened.scan.index = index_records(text, syntax, args.path());
   open(opened.scan.index);
   learn(*opened.file, opened.scan);
-  if (opened.in_memory) return opened;
+  if (opened.is_in_memory) return opened;
   cache.store(key, opened.scan);
   if (given != nullptr) return opened;
   const ColumnTable learned = ColumnTable::from_json(opened.scan.table, args.path());

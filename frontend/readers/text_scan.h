@@ -20,7 +20,7 @@ struct TextScan {
   std::string table = {};                ///< ColumnTable of the columns, as JSON
   std::string learned = {};              ///< what else the kind of data learned, as JSON
   std::vector<int64_t> left_out = {};    ///< samples that are not read, in ascending order
-  SkippedRecords skipped = {};           ///< those of `left_out` that are bad records
+  SkippedRecords skipped = {};           ///< the bad records of `left_out`
   std::vector<std::string> splits = {};  ///< distinct values of the column of option split=COLUMN
   /// For each sample the index (i32) of its value in `splits`; null without split=COLUMN.
   std::shared_ptr<const ByteSource> split_of_sample = nullptr;
@@ -52,7 +52,7 @@ class TextScanCache {
     int64_t size = 0, modified_ns = 0, inode = 0;
     bool operator==(const Stamp&) const = default;
   };
-  Stamp stamp() const;  ///< that of the data file; all zero if it cannot be read
+  Stamp stamp() const;  ///< stamp of the data file; all zero if it cannot be read
   std::string path_of(const std::string& key) const;
   std::string header_of(const TextScan& scan) const;
   /// Removes the least recently used files, but not `newest`, until the limit is met. Keeps the
@@ -69,7 +69,7 @@ class TextScanCache {
 struct ScannedFile {
   std::shared_ptr<const RecordFile> file;
   TextScan scan;
-  bool in_memory = false;  ///< whether the samples are to be kept in memory
+  bool is_in_memory = false;  ///< whether the samples are to be kept in memory
 };
 
 /// Sets the members of TextScan except `index`, at least `table`.

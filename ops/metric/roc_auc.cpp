@@ -67,10 +67,10 @@ OpDef roc_auc_op() {
       {.name = "roc_auc",
        .doc =
            "Area under the ROC curve, as sklearn.metrics.roc_auc_score, exact over the whole "
-           "epoch: "
-           "scores and labels of all samples stay in host memory, 8 bytes each. With more than two "
-           "`classes`, the mean over the classes, each against the rest (multi_class=\"ovr\", "
-           "average=\"macro\"). NaN if a class has no sample or a score is NaN.",
+           "epoch: scores and labels of all samples stay in host memory, 8 bytes each. With more "
+           "than two `classes`, the mean over the classes, each against the rest "
+           "(multi_class=\"ovr\", average=\"macro\"). NaN if a class has no sample or a score is "
+           "NaN.",
        .inputs = {{"score",
                    "float [N]: scores of class 1; or [N, classes]: scores, such as "
                    "probabilities, of more than two classes"},
