@@ -15,8 +15,8 @@ namespace fluid {
 struct RecordIndex {
   int64_t records = 0;
   bool is_latin1 = false;  ///< whether the text is not UTF-8, and so is taken for Latin-1
-  /// The offset, the 1-based line and the first record of each block, then those of the end of the
-  /// text: triples of i64.
+  /// Triples of i64: offset, 1-based line and first record of each block; then of the end of the
+  /// text.
   std::shared_ptr<const ByteSource> blocks;
 };
 
