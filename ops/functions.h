@@ -990,7 +990,7 @@ Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc = Loc::here());
 struct Resize2dAttrs { Required<Ints> output; std::string mode = "nearest"; bool align_corners = false; };
 Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc = Loc::here());
 
-/// Area under the ROC curve, as sklearn.metrics.roc_auc_score, exact over the whole epoch: scores and labels of all samples stay in host memory, 8 bytes each. With more than two `classes`, the mean over the classes, each against the rest (multi_class="ovr", average="macro"). NaN if a class has no sample or a score is NaN.
+/// Area under the ROC curve, as sklearn.metrics.roc_auc_score, exact over the whole epoch: scores and labels of all samples stay in host memory, 8 bytes each. With more than two `classes`, the mean over the classes, each against the rest (multi_class="ovr", average="macro"). NaN if a class has no sample, a label is no class or a score is NaN.
 /// score: float [N]: scores of class 1; or [N, classes]: scores, such as probabilities, of more than two classes.
 /// label: integer [N]: class indices.
 /// attrs.classes: number of classes.

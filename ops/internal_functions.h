@@ -43,7 +43,7 @@ Values adadelta(Value param, Value grad, Value lr, Value update, Value square_av
 struct AdafactorAttrs { double decay_exponent = 0.8; double eps1 = 0.0; double eps2 = 0.001; double clip_threshold = 1.0; double weight_decay = 0.0; };
 Value adafactor(Value param, Value grad, Value lr, Value update, Value step, const AdafactorAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Adagrad (Duchi et al., 2011), like torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(initial_accumulator_value + sum) + eps) after t updates.
+/// Adagrad (Duchi et al., 2011), like torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(initial_accumulator_value + sum) + eps) after t updates. The state sum starts at 0; the state of torch starts at initial_accumulator_value.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.

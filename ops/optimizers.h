@@ -26,7 +26,7 @@ struct Adafactor { double lr = 0.01; double decay_exponent = 0.8; double eps1 = 
 /// Attributes of the op `train` that configure the optimizer.
 Attrs recipe_of(const Adafactor& optimizer);
 
-/// Adagrad (Duchi et al., 2011), like torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(initial_accumulator_value + sum) + eps) after t updates.
+/// Adagrad (Duchi et al., 2011), like torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(initial_accumulator_value + sum) + eps) after t updates. The state sum starts at 0; the state of torch starts at initial_accumulator_value.
 /// lr: learning rate.
 /// lr_decay: decay of the learning rate.
 /// initial_accumulator_value: added to the sum of the squared gradients, which starts at 0.

@@ -31,9 +31,8 @@ class CsvParser {
   bool next();
   /// The fields of the current record; valid until the next call of next() or restart().
   const std::vector<std::string_view>& fields() const { return fields_; }
-  int64_t line() const {
-    return line_in_source(record_line_);
-  }                              ///< 1-based first line of the record
+  /// Returns the 1-based first line of the current record.
+  int64_t line() const { return line_in_source(record_line_); }
   std::string location() const;  ///< "<source_name>:<line>" of the current record
 
  private:

@@ -22,7 +22,7 @@ constexpr size_t kMaxUtf8Bytes = 4;  ///< maximum length of a code point in UTF-
 
 /// The position of a block, an entry of RecordIndex::blocks.
 struct BlockStart {
-  int64_t offset = 0, line = 0;
+  int64_t offset = 0, line = 0, record = 0;
 };
 constexpr auto kStartBytes = static_cast<int64_t>(sizeof(BlockStart));
 
@@ -76,7 +76,6 @@ class RecordScan {
   RecordIndex run() {
     read_more();
     at_ = syntax_.begin(part_, source_name_);
-    index_.records_per_block = records_per_block();
     while (!is_end_ || at_ < part_.size()) {
       size_t end = syntax_.end_of_record(part_, at_);
       if (end == std::string::npos && !is_end_) {
@@ -108,37 +107,27 @@ class RecordScan {
     utf8_.add(std::string_view(part_).substr(known));
   }
 
-  /// Returns the number of records that make up kBlockBytes on average in the first part.
-  int64_t records_per_block() const {
-    int64_t records = 0;
-    size_t end = at_;
-    for (size_t next = end; next != std::string::npos && next < part_.size();) {
-      next = syntax_.end_of_record(part_, next);
-      if (next != std::string::npos) end = next, ++records;
-    }
-    const auto bytes = static_cast<int64_t>(end - at_);
-    return bytes > 0 ? std::max<int64_t>(1, kBlockBytes * records / bytes) : 1;
-  }
-
   void add(std::string_view record) {
-    if (!syntax_.is_empty(record)) {
-      if (index_.records++ % index_.records_per_block == 0) append_start();
-    }
+    const int64_t end = offset_ + static_cast<int64_t>(at_ + record.size());
+    if (block_offset_ < 0 || end - block_offset_ > kBlockBytes) append_start();
+    if (!syntax_.is_empty(record)) ++index_.records;
     line_ += std::ranges::count(record, '\n');
   }
 
   /// Appends the present position to the index.
   void append_start() {
-    const BlockStart start = {.offset = offset_ + static_cast<int64_t>(at_), .line = line_};
+    block_offset_ = offset_ + static_cast<int64_t>(at_);
+    const BlockStart start = {.offset = block_offset_, .line = line_, .record = index_.records};
     blocks_.append(std::as_bytes(std::span(&start, 1)));
   }
 
   const ByteSource& text_;
   SequentialBytes parts_;
-  std::string part_;    // the part of the text that is buffered
-  int64_t offset_ = 0;  // offset of part_ in the text
-  size_t at_ = 0;       // start of the next record in part_
-  int64_t line_ = 1;    // line of the next record
+  std::string part_;           // the part of the text that is buffered
+  int64_t offset_ = 0;         // offset of part_ in the text
+  size_t at_ = 0;              // start of the next record in part_
+  int64_t line_ = 1;           // line of the next record
+  int64_t block_offset_ = -1;  // offset of the last block in the text; -1: there is none yet
   bool is_end_ = false;
   const RecordSyntax& syntax_;
   const std::string& source_name_;
@@ -159,7 +148,7 @@ struct RecordFile::LoadedBlock {
     size_t begin = 0, end = 0;
   };
   uint64_t file = 0;  ///< RecordFile::id_ of the file of the block; 0: none
-  int64_t block = 0;
+  int64_t first_record = 0;
   int64_t line = 0;  ///< line where `text` starts
   std::string text;
   std::vector<Range> records;  ///< ranges of `text`
@@ -179,17 +168,36 @@ int64_t RecordFile::resident_bytes() const {
   return text_->resident_bytes() + index_.blocks->resident_bytes();
 }
 
-int64_t RecordFile::records_per_chunk() const { return index_.records_per_block * kBlocksPerChunk; }
+int64_t RecordFile::blocks() const { return index_.blocks->size() / kStartBytes - 1; }
+
+int64_t RecordFile::records_per_chunk() const {
+  return std::max<int64_t>(1, records() * kBlocksPerChunk / std::max<int64_t>(1, blocks()));
+}
 
 TextRecord RecordFile::read(int64_t record) const {
   thread_local LoadedBlock loaded;
-  const int64_t block = record / index_.records_per_block;
-  if (loaded.file != id_ || loaded.block != block) load(block, loaded);
-  const auto [begin, end] = loaded.records[static_cast<size_t>(record % index_.records_per_block)];
+  const auto is_loaded = [&] {
+    const int64_t index = record - loaded.first_record;
+    return loaded.file == id_ && index >= 0 && index < std::ssize(loaded.records);
+  };
+  if (!is_loaded()) load(block_of(record), loaded);
+  const auto [begin, end] = loaded.records[static_cast<size_t>(record - loaded.first_record)];
   const std::string_view text = loaded.text;
   return {.text = text.substr(begin, end - begin),
           .before = text.substr(0, begin),
           .first_line = loaded.line};
+}
+
+int64_t RecordFile::block_of(int64_t record) const {
+  int64_t block = 0;
+  for (int64_t end = blocks(); end - block > 1;) {
+    const int64_t middle = (block + end) / 2;
+    BlockStart start;
+    index_.blocks->read(middle * kStartBytes, std::as_writable_bytes(std::span(&start, 1)));
+    // A block of empty lines starts at the record of the next block: the last such block counts.
+    (start.record <= record ? block : end) = middle;
+  }
+  return block;
 }
 
 std::string RecordFile::location(int64_t record) const {
@@ -212,11 +220,10 @@ void RecordFile::load(int64_t block, LoadedBlock& loaded) const {
     if (!syntax_.is_empty(text.substr(at, end - at))) loaded.records.push_back({at, end});
     at = end;
   }
-  const int64_t rest = index_.records - block * index_.records_per_block;
-  if (std::ssize(loaded.records) != std::min(index_.records_per_block, rest)) {
+  if (std::ssize(loaded.records) != starts[1].record - starts[0].record) {
     throw UserError("cannot read '" + source_name_ + "': it was changed while it was read");
   }
-  loaded.block = block;
+  loaded.first_record = starts[0].record;
   loaded.file = id_;
 }
 

@@ -10,14 +10,13 @@
 
 namespace fluid {
 
-/// Where the records of a text are. A block is a run of `records_per_block` records, and has about
-/// 4 KiB unless a record has more. The index takes 16 bytes for each block.
+/// Where the records of a text are. A block is a run of records of at most 4 KiB, or one longer
+/// record. The index takes 24 bytes for each block.
 struct RecordIndex {
   int64_t records = 0;
-  int64_t records_per_block = 1;
   bool is_latin1 = false;  ///< whether the text is not UTF-8, and so is taken for Latin-1
-  /// The offset and the 1-based line of each block, then those of the end of the text: pairs of
-  /// i64.
+  /// Triples of i64: offset, 1-based line and first record of each block; then of the end of the
+  /// text.
   std::shared_ptr<const ByteSource> blocks;
 };
 
@@ -36,7 +35,7 @@ class RecordFile {
 
   const std::string& source_name() const { return source_name_; }
   int64_t records() const { return index_.records; }
-  /// Number of records of some blocks, which a thread reads one after the other.
+  /// Mean number of records of some blocks, which a thread reads one after the other.
   int64_t records_per_chunk() const;
   int64_t resident_bytes() const;  ///< size in bytes of the text and the index in memory
   /// Returns a record as UTF-8, valid until the thread reads a record of any RecordFile. Throws
@@ -46,6 +45,8 @@ class RecordFile {
 
  private:
   struct LoadedBlock;
+  int64_t blocks() const;
+  int64_t block_of(int64_t record) const;
   void load(int64_t block, LoadedBlock& loaded) const;
 
   std::shared_ptr<const ByteSource> text_;

@@ -52,6 +52,16 @@ void TemporaryFile::append(std::span<const std::byte> bytes) {
   }
 }
 
+void TemporaryFile::write_at(int64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = pwrite(fd_, bytes.data(), bytes.size(), offset);
+    if (written < 0 && errno != EINTR) fail();
+    const auto count = std::max<ssize_t>(written, 0);
+    bytes = bytes.subspan(static_cast<size_t>(count));
+    offset += count;
+  }
+}
+
 std::shared_ptr<const ByteSource> TemporaryFile::release() {
   return std::make_shared<FileBytes>(std::exchange(fd_, -1), path_);
 }

@@ -24,8 +24,10 @@ class TemporaryFile {
   TemporaryFile(TemporaryFile&& other) noexcept;
 
   void append(std::span<const std::byte> bytes);
+  /// Writes `bytes` from `offset` on, which may be after the end of the file.
+  void write_at(int64_t offset, std::span<const std::byte> bytes);
   const std::string& path() const { return path_; }  ///< path before unlink(), for messages
-  /// Returns the contents. append() must not be called afterwards.
+  /// Returns the contents. Nothing may be written afterwards.
   std::shared_ptr<const ByteSource> release();
 
  private:

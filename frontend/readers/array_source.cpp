@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <utility>
 
 #include "frontend/files/npy.h"
 #include "frontend/files/temporary_file.h"
@@ -12,6 +14,8 @@ namespace {
 
 /// Maximum size in bytes of what is read at once from an array that is transposed or widened.
 constexpr int64_t kPartBytes = int64_t{4} << 20;
+/// Size in bytes of the runs of a tile of an array that is transposed.
+constexpr int64_t kRunBytes = int64_t{8} << 10;
 
 void check_bools(const ArrayColumn& column, std::span<const std::byte> values) {
   if (column.type.dtype != DType::boolean) return;
@@ -35,43 +39,106 @@ void read_samples(const ArrayColumn& column, int64_t first, int64_t count, std::
   widen_npy(column.stored, elements, to);
 }
 
-/// Copies the samples of an array in Fortran order to a row-major file, part by part.
-std::shared_ptr<const ByteSource> transpose(const ByteSource& file, int64_t offset,
-                                            const NpyHeader& header, int64_t memory_limit) {
-  const int64_t samples = header.shape[0], width = header.element_bytes();
-  const Column sample{
-      .name = "", .dtype = DType::u8, .shape = {header.shape.begin() + 1, header.shape.end()}};
-  const int64_t elements = sample.numel();
-  // The elements of a sample in the order of the file, whose first dimension changes fastest ->
-  // their row-major indices.
-  std::vector<int64_t> target(static_cast<size_t>(elements));
-  for (int64_t i = 0; i < elements; ++i) {
-    int64_t rest = i, position = 0;
-    for (size_t d = sample.shape.size(); d-- > 0;) {  // from the index, the last one fastest
-      int64_t stride = 1;
-      for (size_t before = 0; before < d; ++before) stride *= sample.shape[before];
-      position += rest % sample.shape[d] * stride;
-      rest /= sample.shape[d];
+using WriteBytes = std::function<void(int64_t offset, std::span<const std::byte>)>;
+
+/// Reads an array in Fortran order tile by tile, and writes it in row-major order.
+class Transposition {
+ public:
+  /// The array starts at `offset` of `file`, which must outlive the Transposition.
+  Transposition(const ByteSource& file, int64_t offset, const NpyHeader& header)
+      : file_(file), offset_(offset), samples_(header.shape[0]), width_(header.element_bytes()) {
+    const Column sample{
+        .name = "", .dtype = DType::u8, .shape = {header.shape.begin() + 1, header.shape.end()}};
+    column_of_.resize(static_cast<size_t>(sample.numel()));
+    for (int64_t i = 0; i < elements(); ++i) {
+      int64_t rest = i, column = 0;
+      for (size_t d = sample.shape.size(); d-- > 0;) {  // from the index, the last one fastest
+        int64_t stride = 1;
+        for (size_t before = 0; before < d; ++before) stride *= sample.shape[before];
+        column += rest % sample.shape[d] * stride;
+        rest /= sample.shape[d];
+      }
+      column_of_[static_cast<size_t>(i)] = column;
     }
-    target[static_cast<size_t>(position)] = i;
   }
-  SpillBuffer rows(memory_limit);
-  const int64_t chunk = std::max<int64_t>(1, kPartBytes / std::max<int64_t>(1, elements * width));
-  std::vector<std::byte> column, part;
-  for (int64_t first = 0; first < samples; first += chunk) {
-    const int64_t count = std::min(chunk, samples - first);
-    column.resize(static_cast<size_t>(count * width));
-    part.resize(static_cast<size_t>(count * elements * width));
-    for (int64_t e = 0; e < elements; ++e) {
-      file.read(offset + (e * samples + first) * width, column);
-      for (int64_t row = 0; row < count; ++row) {
-        const int64_t to = row * elements + target[static_cast<size_t>(e)];
-        std::memcpy(part.data() + to * width, column.data() + row * width,
-                    static_cast<size_t>(width));
+
+  void run(const WriteBytes& write) {
+    if (samples_ * elements() == 0) return;
+    const int64_t most_samples = std::max(kRunBytes, kPartBytes / elements()) / width_;
+    const int64_t tile_samples = std::clamp<int64_t>(most_samples, 1, samples_);
+    const int64_t most_elements = kPartBytes / (tile_samples * width_);
+    const int64_t tile_elements = std::clamp<int64_t>(most_elements, 1, elements());
+    for (int64_t sample = 0; sample < samples_; sample += tile_samples) {
+      for (int64_t element = 0; element < elements(); element += tile_elements) {
+        move_tile(sample, std::min(tile_samples, samples_ - sample), element,
+                  std::min(tile_elements, elements() - element), write);
       }
     }
-    rows.append(part);
   }
+
+ private:
+  int64_t elements() const { return std::ssize(column_of_); }  ///< of one sample
+  int64_t column_of(int64_t element) const { return column_of_[static_cast<size_t>(element)]; }
+
+  void move_tile(int64_t sample, int64_t samples, int64_t element, int64_t elements,
+                 const WriteBytes& write) {
+    read_columns(sample, samples, element, elements);
+    rows_.resize(columns_.size());
+    const auto width = static_cast<size_t>(width_);
+    for (int64_t e = 0; e < elements; ++e) {
+      for (int64_t s = 0; s < samples; ++s) {
+        std::memcpy(rows_.data() + (s * elements + e) * width_,
+                    columns_.data() + (e * samples + s) * width_, width);
+      }
+    }
+    const bool are_whole_rows = elements == this->elements();
+    const int64_t rows_at_once = are_whole_rows ? samples : 1;
+    const int64_t row_bytes = elements * width_;
+    for (int64_t s = 0; s < samples; s += rows_at_once) {
+      write(((sample + s) * this->elements() + element) * width_,
+            std::span(rows_).subspan(static_cast<size_t>(s * row_bytes),
+                                     static_cast<size_t>(rows_at_once * row_bytes)));
+    }
+  }
+
+  /// Reads a tile to columns_. Reads columns that are whole and follow each other at once.
+  void read_columns(int64_t sample, int64_t samples, int64_t element, int64_t elements) {
+    const int64_t run_bytes = samples * width_;
+    columns_.resize(static_cast<size_t>(elements * run_bytes));
+    for (int64_t first = 0, next = 0; first < elements; first = next) {
+      for (next = first + 1; samples == samples_ && next < elements; ++next) {
+        if (column_of(element + next) != column_of(element + next - 1) + 1) break;
+      }
+      file_.read(offset_ + (column_of(element + first) * samples_ + sample) * width_,
+                 std::span(columns_).subspan(static_cast<size_t>(first * run_bytes),
+                                             static_cast<size_t>((next - first) * run_bytes)));
+    }
+  }
+
+  const ByteSource& file_;
+  int64_t offset_, samples_, width_;
+  std::vector<int64_t> column_of_;  ///< row-major index in a sample -> index in the file's order
+  std::vector<std::byte> columns_, rows_;  ///< a tile, before and after
+};
+
+/// Copies an array in Fortran order, row-major: to memory if it has at most `memory_limit` bytes,
+/// else to a temporary file.
+std::shared_ptr<const ByteSource> transpose(const ByteSource& file, int64_t offset,
+                                            const NpyHeader& header, int64_t memory_limit) {
+  int64_t bytes = header.element_bytes();
+  for (const int64_t extent : header.shape) bytes *= extent;
+  if (bytes <= memory_limit) {
+    const std::shared_ptr<const ByteSource> array = load_bytes(file, offset, bytes);
+    std::vector<std::byte> rows(static_cast<size_t>(bytes));
+    Transposition(*array, 0, header).run([&](int64_t at, std::span<const std::byte> part) {
+      std::ranges::copy(part, rows.begin() + at);
+    });
+    return std::make_shared<OwnedBytes>(std::move(rows));
+  }
+  TemporaryFile rows;
+  Transposition(file, offset, header).run([&](int64_t at, std::span<const std::byte> part) {
+    rows.write_at(at, part);
+  });
   return rows.release();
 }
 

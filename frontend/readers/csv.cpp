@@ -45,6 +45,12 @@ std::vector<std::string> header_of(const RecordFile& file) {
   return names;
 }
 
+/// Returns the location of the value of column CsvColumns::categorical()[i] of `rows`, in the
+/// record at `location`, for messages.
+std::string category_location(const std::string& location, const CsvRows& rows, size_t i) {
+  return location + ": column '" + excerpt(rows.names()[rows.columns().categorical()[i]]) + "'";
+}
+
 /// Learns the table of columns from the rows of a file, and which rows are left out.
 class CsvScan {
  public:
@@ -54,20 +60,21 @@ class CsvScan {
   /// Sets the members of `scan` except `index`.
   void run(TextScan& scan) const {
     const bool learns = context_.given() == nullptr;
-    RecordFindings nothing;
-    if (learns) nothing.categories.resize(rows_.columns().categorical().size());
-    if (learns && needs_moments(context_, rows_)) nothing.moments.resize(rows_.columns().x.size());
+    RecordFindings initial;
+    if (learns) initial.categories.resize(rows_.columns().categorical().size());
+    if (learns && needs_moments(context_, rows_)) initial.moments.resize(rows_.columns().x.size());
     RecordFindings found;
     const RecordsToExamine rows = rows_to_examine();
     const bool divides_rows =
         rows.skips_bad_records || rows.drops_rows || !rows.split_column.empty();
-    if (divides_rows || !nothing.categories.empty() || !nothing.moments.empty()) {
-      found = examine_records(rows, context_.split(), nothing, examination(), scan);
+    if (divides_rows || !initial.categories.empty() || !initial.moments.empty()) {
+      found = examine_records(rows, context_.split(), initial, examination(), scan);
     } else {
       // The end of a file that was cut off is found before training starts.
       CsvRow row;
       rows_.parse(file_.read(file_.records() - 1), row);
     }
+    scan.check_that_rows_are_left(args_, samples());
     scan.table = table_of(found, std::ssize(scan.left_out) < samples()).to_json();
   }
 
@@ -93,12 +100,28 @@ class CsvScan {
             .location = [&](int64_t sample) { return file_.location(kFirstRow + sample); }};
   }
 
+  /// Returns the ids of the given table for each column of categories, if bad records are skipped:
+  /// a row with an unknown category is one. Otherwise returns none.
+  std::vector<CategoryIds> given_category_ids() const {
+    std::vector<CategoryIds> ids;
+    if (context_.given() == nullptr || args_.bad_records() == BadRecords::stop) return ids;
+    for (const size_t column : rows_.columns().categorical()) {
+      ids.push_back(context_.category_ids(name_of(column), *context_.given()));
+    }
+    return ids;
+  }
+
   /// Returns a function that finds categories and moments.
   ExamineRecord examination() const {
-    return [&](int64_t sample, const TrainingRows& training, RecordFindings& found,
-               std::string& split) {
+    return [&, given_ids = given_category_ids()](int64_t sample, const TrainingRows& training,
+                                                 RecordFindings& found, std::string& split) {
       thread_local CsvRow row;
       if (!rows_.parse(file_.read(kFirstRow + sample), row)) return false;
+      for (size_t i = 0; i < given_ids.size(); ++i) {
+        given_ids[i].id_of(row.categories[i], [&] {
+          return category_location(file_.location(kFirstRow + sample), rows_, i);
+        });
+      }
       for (size_t i = 0; i < found.categories.size(); ++i) {
         found.categories[i].index_of(row.categories[i], sample);
       }
@@ -205,8 +228,7 @@ class CsvSource : public RecordSource {
     }
     for (size_t i = 0; i < ids_.size(); ++i) {
       const int64_t id = ids_[i].id_of(row.categories[i], [&] {
-        return ir::file_and_line(name(), record.line()) + ": column '" +
-               excerpt(rows_.names()[rows_.columns().categorical()[i]]) + "'";
+        return category_location(ir::file_and_line(name(), record.line()), rows_, i);
       });
       write(std::span(&id, 1));
     }
@@ -239,9 +261,10 @@ SampleSourcePtr open_csv(const DataArgs& args) {
   const ColumnTablePtr table =
       context.save_learned_table(ColumnTable::from_json(opened.scan.table, args.path()));
   CsvRows rows = rows_of(*opened.file);
-  const bool in_memory = opened.in_memory;
+  const bool is_in_memory = opened.is_in_memory;
   return open_records(
-      std::make_shared<CsvSource>(context, std::move(rows), std::move(opened), table), in_memory);
+      std::make_shared<CsvSource>(context, std::move(rows), std::move(opened), table),
+      is_in_memory);
 }
 
 }  // namespace

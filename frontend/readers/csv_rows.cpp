@@ -150,10 +150,11 @@ CsvRows::CsvRows(const ColumnTableContext& context, std::vector<std::string> nam
     : source_name_(context.args().path()),
       names_(std::move(names)),
       columns_(choose_csv_columns(names_, context.args(), context.split(), context.given())),
-      missing_(context, names_) {
+      float_dtype_(context.args().get_choice("dtype", "f32", {"f32", "f64"}) == "f64" ? DType::f64
+                                                                                      : DType::f32),
+      missing_(context, names_, float_dtype_) {
   const DataArgs& args = context.args();
   labels_are_classes_ = args.get_flag("classes", false) && !columns_.has_categorical_label;
-  float_dtype_ = args.get_choice("dtype", "f32", {"f32", "f64"}) == "f64" ? DType::f64 : DType::f32;
   for (size_t i = 0; i < names_.size(); ++i) {
     missing_in_.push_back(missing_.of(names_[i]));
     const bool is_feature = std::ranges::find(columns_.x, i) != columns_.x.end();

@@ -50,10 +50,10 @@ class CsvRows {
   std::string source_name_;
   std::vector<std::string> names_;
   CsvColumns columns_;
+  DType float_dtype_;
   MissingRules missing_;
   std::vector<MissingRule> missing_in_;  ///< column of the file -> its rule
   bool labels_are_classes_;
-  DType float_dtype_;
 };
 
 }  // namespace fluid

@@ -29,7 +29,8 @@ constexpr const char* kNormalize = "normalize";
 struct JsonKeys {
   int64_t first_line = 0;  ///< record from which the keys are taken; all lines before it are bad
   std::vector<KeyColumn> columns = {};
-  KeyColumn split = {};  ///< key "": none
+  std::vector<size_t> without_type = {};  ///< columns whose value is missing in `first_line`
+  KeyColumn split = {};                   ///< key "": none
 };
 
 std::string to_json(const JsonKeys& keys) {
@@ -98,8 +99,25 @@ class NormalizedKeys {
 void set_missing_rules(const ColumnTableContext& context, std::vector<KeyColumn>& columns) {
   std::vector<std::string> names;
   for (const KeyColumn& column : columns) names.push_back(column.key);
-  const MissingRules rules(context, names);
+  const MissingRules rules(context, names, DType::f32);
   for (KeyColumn& column : columns) column.missing = rules.of(column.key);
+}
+
+/// Throws UserError if option missing names a key of strings to fill in.
+void check_missing_rules(const ColumnTableContext& context, const std::vector<KeyColumn>& columns) {
+  std::vector<std::string> names;
+  for (const KeyColumn& column : columns) names.push_back(column.key);
+  const MissingRules rules(context, names, DType::f32);
+  for (const KeyColumn& column : columns) {
+    if (!column.holds_text || !rules.names(column.key) || !column.missing.fills_in()) continue;
+    context.args().fail("option missing fills in key '" + column.key +
+                        "', which holds strings: its rule is error or drop");
+  }
+}
+
+/// Returns the location of the value of `column` in `line`, for messages.
+std::string value_location(const JsonLine& line, const KeyColumn& column) {
+  return line.location() + ": key '" + column.key + "'";
 }
 
 bool needs_moments(const KeyColumn& column, const NormalizedKeys& normalized) {
@@ -117,8 +135,14 @@ class JsonlScan {
   void run(TextScan& scan) const {
     if (file_.records() == 0) throw UserError(args_.path() + " holds no sample");
     JsonKeys keys = first_keys();
+    // A key without any value is an error of the whole file, not of a record that is skipped.
+    for (const size_t k : keys.without_type) {
+      set_type_from_later_line(keys.columns[k], keys.first_line);
+    }
+    check_missing_rules(context_, keys.columns);
     const NormalizedKeys normalized(args_, keys.columns);
     const RecordFindings found = examine(keys, normalized, scan);
+    scan.check_that_rows_are_left(args_, file_.records());
     ColumnTable table = context_.initial_table({"missing", kNormalize, "unknown"});
     const bool learns = context_.given() == nullptr;
     if (learns) table.columns = {{kColumns, {}}, {kFloats, {}}};
@@ -152,8 +176,8 @@ class JsonlScan {
  private:
   bool skips_bad_records() const { return args_.bad_records() != BadRecords::stop; }
 
-  /// Returns the keys of the first line whose values are columns. Without such a line, there are
-  /// none.
+  /// Returns the keys of the first line whose values are columns, with the types that this line
+  /// shows. Without such a line, there are no keys.
   JsonKeys first_keys() const {
     for (int64_t record = 0; record < file_.records(); ++record) {
       try {
@@ -186,11 +210,9 @@ class JsonlScan {
     }
     if (keys.columns.empty() && keys.split.key.empty()) line.fail("the object has no key");
     set_missing_rules(context_, keys.columns);
-    std::vector<KeyColumn*> without_type;
-    for (KeyColumn& column : keys.columns) {
-      if (!set_type(column, line)) without_type.push_back(&column);
+    for (size_t k = 0; k < keys.columns.size(); ++k) {
+      if (!set_type(keys.columns[k], line)) keys.without_type.push_back(k);
     }
-    for (KeyColumn* column : without_type) set_type_from_later_line(*column, record);
     return keys;
   }
 
@@ -237,15 +259,16 @@ class JsonlScan {
   RecordFindings examine(const JsonKeys& keys, const NormalizedKeys& normalized,
                          TextScan& scan) const {
     const size_t count = keys.columns.size();
-    RecordFindings none = {.categories = std::vector<StringTable>(count),
-                           .is_integer = std::vector<char>(count, 1)};
+    RecordFindings initial = {.categories = std::vector<StringTable>(count),
+                              .is_integer = std::vector<char>(count, 1)};
     bool drops_lines = false;
     int64_t moments = 0;
     for (const KeyColumn& column : keys.columns) {
       drops_lines |= column.missing.kind == MissingRule::kDropRow;
       if (needs_moments(column, normalized)) moments += column.numel();
     }
-    if (context_.given() == nullptr) none.moments.resize(static_cast<size_t>(moments));
+    if (context_.given() == nullptr) initial.moments.resize(static_cast<size_t>(moments));
+    const std::vector<std::optional<CategoryIds>> given_ids = given_category_ids(keys);
     const auto examine_line = [&](int64_t sample, const TrainingRows& training,
                                   RecordFindings& found, std::string& split) {
       if (sample < keys.first_line) keys_of(sample);  // throws the error of the line
@@ -256,6 +279,10 @@ class JsonlScan {
         std::optional<LineValue> value = line.value_of(column);
         if (!value) return false;
         values.push_back(std::move(*value));
+      }
+      for (size_t k = 0; k < count; ++k) {
+        if (!given_ids[k]) continue;
+        given_ids[k]->id_of(values[k].text, [&] { return value_location(line, keys.columns[k]); });
       }
       if (!keys.split.key.empty()) split = split_text(*line.value_of(keys.split));
       for (size_t k = 0; k < count && !found.categories.empty(); ++k) {
@@ -273,14 +300,28 @@ class JsonlScan {
                             .drops_rows = drops_lines,
                             .split_column = keys.split.key,
                             .location = [&](int64_t sample) { return file_.location(sample); }},
-                           context_.split(), none, examine_line, scan);
+                           context_.split(), initial, examine_line, scan);
+  }
+
+  /// Returns the ids of the given table, for each column of texts, if bad records are skipped: a
+  /// line with an unknown category is one.
+  std::vector<std::optional<CategoryIds>> given_category_ids(const JsonKeys& keys) const {
+    std::vector<std::optional<CategoryIds>> ids;
+    for (const KeyColumn& column : keys.columns) {
+      ids.emplace_back();
+      const bool is_checked =
+          column.holds_text && context_.given() != nullptr && skips_bad_records();
+      if (is_checked) ids.back() = context_.category_ids(column.key, *context_.given());
+    }
+    return ids;
   }
 
   /// Whether an i64 holds `value`, with the numbers that are filled in.
   static bool stays_integer(const LineValue& value, const KeyColumn& column) {
     const MissingRule& rule = column.missing;
-    const bool fills_in_integer =
-        rule.kind == MissingRule::kConstant && rule.constant == std::floor(rule.constant);
+    const bool fills_in_integer = rule.kind == MissingRule::kConstant &&
+                                  rule.constant == std::floor(rule.constant) &&
+                                  std::abs(rule.constant) <= kMaxJsonInteger;
     return value.is_integer && (!value.has_missing || fills_in_integer);
   }
 
@@ -362,8 +403,8 @@ class JsonlSource : public RecordSource {
       std::optional<LineValue> value = line.value_of(column.key);
       if (!value) throw InternalError("a line that is left out is read");
       if (value->is_text) {
-        const int64_t id = column.ids.id_of(
-            value->text, [&] { return line.location() + ": key '" + column.key.key + "'"; });
+        const int64_t id =
+            column.ids.id_of(value->text, [&] { return value_location(line, column.key); });
         if (to[k] != nullptr) std::memcpy(to[k], &id, sizeof id);
         continue;
       }
@@ -403,9 +444,10 @@ SampleSourcePtr open_jsonl(const DataArgs& args) {
   JsonKeys keys = parse_keys(opened.scan.learned);
   const ColumnTablePtr table =
       context.save_learned_table(ColumnTable::from_json(opened.scan.table, args.path()));
-  const bool in_memory = opened.in_memory;
+  const bool is_in_memory = opened.is_in_memory;
   return open_records(
-      std::make_shared<JsonlSource>(context, std::move(keys), std::move(opened), table), in_memory);
+      std::make_shared<JsonlSource>(context, std::move(keys), std::move(opened), table),
+      is_in_memory);
 }
 
 }  // namespace

@@ -19,15 +19,15 @@ std::optional<MissingRule> parse_rule(const std::string& text, const ColumnTable
     const bool is_from_training = context.option_is_from_table("missing");
     return MissingRule{is_from_training ? MissingRule::kDroppedInTraining : MissingRule::kDropRow};
   }
-  const std::optional<float> number = parse_number<float>(text);
+  const std::optional<double> number = parse_number<double>(text);
   if (!number || !std::isfinite(*number)) return std::nullopt;
-  return MissingRule{MissingRule::kConstant, parse_number<double>(text).value_or(*number)};
+  return MissingRule{MissingRule::kConstant, *number};
 }
 
 }  // namespace
 
 MissingRules::MissingRules(const ColumnTableContext& context,
-                           const std::vector<std::string>& columns) {
+                           const std::vector<std::string>& columns, DType dtype) {
   const DataArgs& args = context.args();
   const std::string* option = args.find("missing");
   if (option == nullptr) return;
@@ -39,6 +39,9 @@ MissingRules::MissingRules(const ColumnTableContext& context,
     if (!rule) {
       args.fail("option missing=" + *option + (colon == std::string::npos ? "" : ": " + text) +
                 " must be error, drop, mean or a number");
+    }
+    if (dtype == DType::f32 && !std::isfinite(static_cast<float>(rule->constant))) {
+      args.fail("option missing: " + text + " is beyond the range of f32");
     }
     const std::string column = item.substr(0, std::min(colon, item.size()));
     if (colon == std::string::npos) {

@@ -28,9 +28,11 @@ struct MissingRule {
 /// without a column applies to all columns that no other rule names.
 class MissingRules {
  public:
-  /// `columns`: the columns of the data. Throws UserError for another rule or column, and for two
+  /// `columns`: the columns of the data. `dtype`: f32 or f64, that of the columns of floats. Throws
+  /// UserError for another rule or column, for a number beyond the range of `dtype`, and for two
   /// rules of one column.
-  MissingRules(const ColumnTableContext& context, const std::vector<std::string>& columns);
+  MissingRules(const ColumnTableContext& context, const std::vector<std::string>& columns,
+               DType dtype);
 
   const MissingRule& of(const std::string& column) const;
   /// Whether option missing names `column`.

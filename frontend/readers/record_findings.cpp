@@ -27,13 +27,13 @@ struct ChunkFindings {
 
 /// Calls `examine` for all samples once.
 RecordFindings examine_once(const RecordsToExamine& records, const TrainingRows& training,
-                            const RecordFindings& none, const ExamineRecord& examine,
+                            const RecordFindings& initial, const ExamineRecord& examine,
                             TextScan& scan) {
-  RecordFindings all = none;
+  RecordFindings all = initial;
   SpillBuffer split_of_sample(kMaxSplitBytes);
   const bool has_split = !records.split_column.empty();
   read_in_chunks(records.samples, records.chunk, [&](int64_t begin, int64_t end) {
-    const auto chunk = std::make_shared<ChunkFindings>(ChunkFindings{.found = none});
+    const auto chunk = std::make_shared<ChunkFindings>(ChunkFindings{.found = initial});
     RecordFindings& found = chunk->found;
     std::string split;
     for (int64_t sample = begin; sample < end; ++sample) {
@@ -77,33 +77,33 @@ void RecordFindings::add(const RecordFindings& next) {
 }
 
 RecordFindings examine_records(const RecordsToExamine& records, const RowSplit& split,
-                               const RecordFindings& none, const ExamineRecord& examine,
+                               const RecordFindings& initial, const ExamineRecord& examine,
                                TextScan& scan) {
   const auto held_out = [&] {
     const int64_t rows = records.samples - std::ssize(scan.left_out);
     return split.has_fraction() ? split.held_out_rows(rows) : std::vector<int64_t>();
   };
-  const bool learns_moments = !none.moments.empty();
+  const bool learns_moments = !initial.moments.empty();
   const bool needs_rows =
       !records.split_column.empty() || records.drops_rows || records.skips_bad_records;
   if (!learns_moments || !needs_rows) {
     const TrainingRows training(scan, learns_moments ? held_out() : std::vector<int64_t>(), {});
-    return examine_once(records, training, none, examine, scan);
+    return examine_once(records, training, initial, examine, scan);
   }
-  RecordFindings first = none, second = none;
-  first.moments.clear();
-  first = examine_once(records, {scan, {}, {}}, first, examine, scan);
+  RecordFindings found = initial, initial_moments = initial;
+  found.moments.clear();
+  found = examine_once(records, {scan, {}, {}}, found, examine, scan);
   std::vector<Split> split_of_value;
   if (!records.split_column.empty()) {
     split_of_value = split.splits(records.split_column, scan.splits, [&](size_t value) {
-      return records.location(first.splits.first_record(value));
+      return records.location(found.splits.first_record(value));
     });
   }
-  second.categories.clear();
-  TextScan same;
+  initial_moments.categories.clear();
+  TextScan repeated;
   const TrainingRows training(scan, held_out(), std::move(split_of_value));
-  first.moments = examine_once(records, training, second, examine, same).moments;
-  return first;
+  found.moments = examine_once(records, training, initial_moments, examine, repeated).moments;
+  return found;
 }
 
 bool TrainingRows::contains(int64_t sample) const {

@@ -18,7 +18,7 @@ namespace fluid {
 /// elements of `categories`, `is_integer` and `moments`.
 struct RecordFindings {
   std::vector<int64_t> left_out = {};  ///< samples, in ascending order
-  SkippedRecords skipped = {};         ///< those of `left_out` that are bad records
+  SkippedRecords skipped = {};         ///< the bad records of `left_out`
   std::vector<StringTable> categories = {};
   std::vector<char> is_integer = {};  ///< whether all values of a column are integers
   std::vector<RunningMoments> moments = {};
@@ -61,12 +61,12 @@ struct RecordsToExamine {
   std::function<std::string(int64_t)> location = nullptr;  ///< location of a sample, for messages
 };
 
-/// Calls `examine` for all samples on all cores, and returns all findings. `none`: findings in no
-/// sample. `split` divides the rows. Reads the samples a second time for the moments if the first
-/// time shows which rows are training rows. Sets the members of `scan` except `index`, `table` and
-/// `learned`.
+/// Calls `examine` for all samples on all cores, and returns all findings. `initial`: findings in
+/// no sample. `split` divides the rows. Reads the samples a second time for the moments if the
+/// first time shows which rows are training rows. Sets the members of `scan` except `index`,
+/// `table` and `learned`.
 RecordFindings examine_records(const RecordsToExamine& records, const RowSplit& split,
-                               const RecordFindings& none, const ExamineRecord& examine,
+                               const RecordFindings& initial, const ExamineRecord& examine,
                                TextScan& scan);
 
 }  // namespace fluid

@@ -105,8 +105,8 @@ int64_t RecordSource::resident_bytes() const {
   return file_->resident_bytes() + splits;
 }
 
-SampleSourcePtr open_records(std::shared_ptr<const RecordSource> source, bool in_memory) {
-  if (in_memory) return make_source(load(*source));
+SampleSourcePtr open_records(std::shared_ptr<const RecordSource> source, bool is_in_memory) {
+  if (is_in_memory) return make_source(load(*source));
   std::vector<int64_t> left_out = source->scan().left_out;
   return left_out.empty() ? source : leave_out_samples(std::move(source), std::move(left_out));
 }

@@ -57,7 +57,8 @@ class RecordSource : public SampleSource {
   bool has_split_column_ = false;
 };
 
-/// Returns the samples of `source` without TextScan::left_out. If `in_memory`, parses all of them.
-SampleSourcePtr open_records(std::shared_ptr<const RecordSource> source, bool in_memory);
+/// Returns the samples of `source` without TextScan::left_out. If `is_in_memory`, parses all of
+/// them.
+SampleSourcePtr open_records(std::shared_ptr<const RecordSource> source, bool is_in_memory);
 
 }  // namespace fluid

@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -26,7 +27,8 @@ using Json = nlohmann::json;
 
 // A file holds kMagic, the checksum of all following bytes, the size of the header, the header
 // (JSON), and the sections: RecordIndex::blocks, TextScan::left_out, TextScan::split_of_sample.
-constexpr uint64_t kMagic = 0x316e616373756c66;  // "fluscan1"
+// The digit of kMagic is the version of this format and of TextScan::learned.
+constexpr uint64_t kMagic = 0x326e616373756c66;  // "fluscan2"
 constexpr size_t kSections = 3;
 constexpr int64_t kMaxCacheBytes = int64_t{1} << 30;
 constexpr int64_t kMaxLoadedSection = int64_t{16} << 20;  ///< larger ones are read from the file
@@ -106,6 +108,11 @@ int64_t now_ns() {
 
 }  // namespace
 
+void TextScan::check_that_rows_are_left(const DataArgs& args, int64_t samples) const {
+  const bool has_dropped_all = std::ssize(left_out) == samples && skipped.count < samples;
+  if (has_dropped_all) args.fail("missing=drop leaves out every row");
+}
+
 TextScanCache::TextScanCache(const DataArgs& args)
     : directory_(args.cache_dir()), opened_ns_(now_ns()) {
   std::error_code error;
@@ -116,7 +123,8 @@ TextScanCache::TextScanCache(const DataArgs& args)
 }
 
 std::string TextScanCache::path_of(const std::string& key) const {
-  return directory_ + "/" + kPrefix + hash_digits_of(data_path_ + "\n" + key) + kSuffix;
+  return directory_ + "/" + kPrefix +
+         hash_digits_of(std::to_string(kMagic) + "\n" + data_path_ + "\n" + key) + kSuffix;
 }
 
 TextScanCache::Stamp TextScanCache::stamp() const {
@@ -131,7 +139,6 @@ std::string TextScanCache::header_of(const TextScan& scan) const {
   const Json header = {
       {"data", {stamp_.size, stamp_.modified_ns, stamp_.inode}},
       {"records", scan.index.records},
-      {"records_per_block", scan.index.records_per_block},
       {"is_latin1", scan.index.is_latin1},
       {"table", scan.table},
       {"learned", scan.learned},
@@ -163,7 +170,6 @@ std::optional<TextScan> TextScanCache::find(const std::string& key) const {
     const auto sizes = header.at("sections").get<std::array<int64_t, kSections>>();
     int64_t offset = kStartBytes + start.header_bytes;
     TextScan scan{.index = {.records = header.at("records"),
-                            .records_per_block = header.at("records_per_block"),
                             .is_latin1 = header.at("is_latin1"),
                             .blocks = section(file, offset, sizes[0])},
                   .table = header.at("table"),
@@ -178,7 +184,7 @@ std::optional<TextScan> TextScanCache::find(const std::string& key) const {
     std::error_code ignored;  // the time of last use serves evict() alone
     fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
     return scan;
-  } catch (const UserError&) {  // an unreadable file of the cache is as good as none
+  } catch (const std::exception&) {  // unreadable, or the header has other keys or types
     return std::nullopt;
   }
 }
@@ -190,6 +196,9 @@ void TextScanCache::store(const std::string& key, const TextScan& scan) const {
   const MemoryBytes header_bytes(header), left_out(chars_of(scan.left_out));
   std::vector<const ByteSource*> parts = {&header_bytes, scan.index.blocks.get(), &left_out};
   if (scan.split_of_sample != nullptr) parts.push_back(scan.split_of_sample.get());
+  int64_t bytes = kStartBytes;
+  for (const ByteSource* part : parts) bytes += part->size();
+  if (bytes > kMaxCacheBytes) return;
   FileStart start{.header_bytes = std::ssize(header)};
   XXH3_state_t state;
   XXH3_64bits_reset(&state);
@@ -223,7 +232,7 @@ void TextScanCache::evict(const std::string& newest) const {
   for (fs::directory_iterator it(directory_, error), end; !error && it != end;
        it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (!name.starts_with(kPrefix) || name.find(kSuffix) == std::string::npos) continue;
+    if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) continue;
     std::error_code gone;
     const auto bytes = static_cast<int64_t>(it->file_size(gone));
     if (gone) continue;
@@ -249,11 +258,11 @@ ScannedFile scan_text_file(const DataArgs& args, const ColumnTable* given,
   const std::string key = key_of(args, given);
   const std::shared_ptr<const ByteSource> text =
       open_gz_or_plain(args.path(), std::min(kMaxLoadedBytes, args.memory_limit()));
-  ScannedFile opened{.in_memory = text->size() <= args.memory_limit()};
+  ScannedFile opened{.is_in_memory = text->size() <= args.memory_limit()};
   const auto open = [&](const RecordIndex& index) {
     opened.file = std::make_shared<const RecordFile>(text, index, syntax, args.path());
   };
-  std::optional<TextScan> known = opened.in_memory ? std::nullopt : cache.find(key);
+  std::optional<TextScan> known = opened.is_in_memory ? std::nullopt : cache.find(key);
   if (known) {
     opened.scan = std::move(*known);
     open(opened.scan.index);
@@ -262,7 +271,7 @@ ScannedFile scan_text_file(const DataArgs& args, const ColumnTable* given,
   opened.scan.index = index_records(text, syntax, args.path());
   open(opened.scan.index);
   learn(*opened.file, opened.scan);
-  if (opened.in_memory) return opened;
+  if (opened.is_in_memory) return opened;
   cache.store(key, opened.scan);
   if (given != nullptr) return opened;
   const ColumnTable learned = ColumnTable::from_json(opened.scan.table, args.path());

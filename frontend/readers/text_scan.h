@@ -20,16 +20,20 @@ struct TextScan {
   std::string table = {};                ///< ColumnTable of the columns, as JSON
   std::string learned = {};              ///< what else the kind of data learned, as JSON
   std::vector<int64_t> left_out = {};    ///< samples that are not read, in ascending order
-  SkippedRecords skipped = {};           ///< those of `left_out` that are bad records
+  SkippedRecords skipped = {};           ///< the bad records of `left_out`
   std::vector<std::string> splits = {};  ///< distinct values of the column of option split=COLUMN
   /// For each sample the index (i32) of its value in `splits`; null without split=COLUMN.
   std::shared_ptr<const ByteSource> split_of_sample = nullptr;
+
+  /// Throws UserError if rules of option missing leave out every one of the `samples` samples,
+  /// except for bad records.
+  void check_that_rows_are_left(const DataArgs& args, int64_t samples) const;
 };
 
 /// Keeps the TextScan of a data file in the directory OpenOptions::cache_dir, so that the file is
 /// not scanned again while its size, time of modification and inode stay the same. The files of all
-/// scans take at most 1 GiB; those used least recently are removed. A damaged file is ignored, and
-/// replaced by the next store().
+/// scans take at most 1 GiB: a larger scan is not stored, and the least recently used files are
+/// removed. A file that is damaged or of another version of the format is ignored.
 class TextScanCache {
  public:
   /// Must be called before the data file is opened.
@@ -48,10 +52,11 @@ class TextScanCache {
     int64_t size = 0, modified_ns = 0, inode = 0;
     bool operator==(const Stamp&) const = default;
   };
-  Stamp stamp() const;  ///< that of the data file; all zero if it cannot be read
+  Stamp stamp() const;  ///< stamp of the data file; all zero if it cannot be read
   std::string path_of(const std::string& key) const;
   std::string header_of(const TextScan& scan) const;
-  /// Removes the files used least recently, but not `newest`, until the limit is met.
+  /// Removes the least recently used files, but not `newest`, until the limit is met. Keeps the
+  /// temporary files of processes that write a scan.
   void evict(const std::string& newest) const;
 
   std::string directory_;  ///< empty: no cache
@@ -64,7 +69,7 @@ class TextScanCache {
 struct ScannedFile {
   std::shared_ptr<const RecordFile> file;
   TextScan scan;
-  bool in_memory = false;  ///< whether the samples are to be kept in memory
+  bool is_in_memory = false;  ///< whether the samples are to be kept in memory
 };
 
 /// Sets the members of TextScan except `index`, at least `table`.

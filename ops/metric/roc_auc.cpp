@@ -32,6 +32,11 @@ double area_under_roc(std::vector<ScoredSample>& samples) {
 double mean_area_under_roc(std::span<const double> rows, const Attrs& attrs) {
   const auto classes = static_cast<size_t>(attrs.get<int64_t>("classes"));
   const size_t scores = classes == 2 ? 1 : classes, width = scores + 1;
+  for (size_t row = 0; row + width <= rows.size(); row += width) {
+    const double label = rows[row + scores];
+    const bool is_class = label >= 0 && label < static_cast<double>(classes);
+    if (!is_class) return std::numeric_limits<double>::quiet_NaN();
+  }
   double sum = 0;
   for (size_t score = 0; score < scores; ++score) {
     const auto label = static_cast<double>(classes == 2 ? 1 : score);
@@ -67,10 +72,10 @@ OpDef roc_auc_op() {
       {.name = "roc_auc",
        .doc =
            "Area under the ROC curve, as sklearn.metrics.roc_auc_score, exact over the whole "
-           "epoch: "
-           "scores and labels of all samples stay in host memory, 8 bytes each. With more than two "
-           "`classes`, the mean over the classes, each against the rest (multi_class=\"ovr\", "
-           "average=\"macro\"). NaN if a class has no sample or a score is NaN.",
+           "epoch: scores and labels of all samples stay in host memory, 8 bytes each. With more "
+           "than two `classes`, the mean over the classes, each against the rest "
+           "(multi_class=\"ovr\", average=\"macro\"). NaN if a class has no sample, a label is no "
+           "class or a score is NaN.",
        .inputs = {{"score",
                    "float [N]: scores of class 1; or [N, classes]: scores, such as "
                    "probabilities, of more than two classes"},

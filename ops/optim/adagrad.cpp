@@ -8,7 +8,8 @@ OpDef adagrad_op() {
       .doc =
           "Adagrad (Duchi et al., 2011), like torch.optim.Adagrad: sum = sum + grad^2. The step "
           "is lr / (1 + t lr_decay) * grad / (sqrt(initial_accumulator_value + sum) + eps) after "
-          "t updates.",
+          "t updates. The state sum starts at 0; the state of torch starts at "
+          "initial_accumulator_value.",
       .lr = 0.01,
       .settings = {{"lr_decay", 0.0, "decay of the learning rate"},
                    {"initial_accumulator_value", 0.0,

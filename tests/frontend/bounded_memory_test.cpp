@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -166,6 +168,40 @@ TEST_F(BoundedMemory, RecordsOfAFileAreThoseOfItsText) {
     }
     EXPECT_EQ(records, records_of(whole));
   }
+}
+
+/// Short lines, empty ones and long ones, in an order that does not show in the first lines.
+TEST_F(BoundedMemory, BlocksOfUnevenRecordsAreSmall) {
+  constexpr int64_t kMaxBytes = 4096;
+  std::string text;
+  std::vector<std::string> lines;
+  const auto add = [&](const std::string& line) { text += lines.emplace_back(line + "\n"); };
+  for (int i = 0; i < 3000; ++i) add(std::to_string(i));
+  text += std::string(3 * kMaxBytes, '\n');
+  for (int i = 0; i < 300; ++i) {
+    add(std::string(100'000, 'x') + std::to_string(i));
+    add(std::to_string(i));
+  }
+  const auto bytes = std::make_shared<MemoryBytes>(text);
+  const RecordIndex index = index_records(bytes, line_syntax(), "f");
+  ASSERT_EQ(index.records, std::ssize(lines));
+  std::vector<std::array<int64_t, 3>> starts(static_cast<size_t>(index.blocks->size()) /
+                                             sizeof(std::array<int64_t, 3>));
+  index.blocks->read(0, std::as_writable_bytes(std::span(starts)));
+  for (size_t block = 0; block + 1 < starts.size(); ++block) {
+    const int64_t size = starts[block + 1][0] - starts[block][0];
+    EXPECT_TRUE(size <= kMaxBytes || starts[block + 1][2] - starts[block][2] == 1) << block;
+  }
+  EXPECT_EQ(starts.back(),
+            (std::array<int64_t, 3>{std::ssize(text), std::ranges::count(text, '\n') + 1,
+                                    index.records}));
+  const RecordFile file(bytes, index, line_syntax(), "f");
+  const auto samples = static_cast<size_t>(file.records());
+  for (size_t i = 0; i < samples; ++i) {
+    const size_t record = i * 7 % samples;  // neither in order nor block by block
+    EXPECT_TRUE(file.read(static_cast<int64_t>(record)).text == lines[record]) << record;
+  }
+  EXPECT_EQ(file.location(3000), "f:" + std::to_string(3001 + 3 * kMaxBytes));
 }
 
 /// Returns by how much the resident memory exceeds in `use`, at its peak, what it was before.

@@ -101,6 +101,37 @@ TEST_F(ColumnTables, UnseenCategoriesGetTheNextIdOnRequest) {
   EXPECT_EQ(values(read(spec, trained("&unknown=1")), "city"), (Values{2, 1})) << "as in training";
 }
 
+/// A row with an unknown category is a bad record, in memory and on disk, and has no position.
+TEST_F(ColumnTables, RowsOfUnseenCategoriesAreSkippedOnRequest) {
+  const std::string known =
+      write("known.jsonl", "{\"k\": \"a\", \"v\": 1}\n{\"k\": \"b\", \"v\": 2}\n");
+  const ColumnTablePtr of_jsonl = open_data("jsonl:" + known).source->table();
+  std::string csv = "city,rooms,age\n", jsonl;
+  for (int i = 0; i < 8; ++i) {
+    csv += std::string(i % 4 == 1 ? "Pisa" : "Rome") + "," + std::to_string(i) + ",2\n";
+    jsonl += "{\"k\": \"" + std::string(i % 4 == 1 ? "c" : "b") +
+             "\", \"v\": " + std::to_string(i) + "}\n";
+  }
+  const std::string csv_spec = "csv:" + write("new.csv", csv);
+  const std::string jsonl_spec = "jsonl:" + write("new.jsonl", jsonl);
+  for (const std::string memory : {"?memory=0", "?memory=1"}) {
+    for (const bool is_csv : {true, false}) {
+      SCOPED_TRACE((is_csv ? csv_spec : jsonl_spec) + memory);
+      const std::string spec = (is_csv ? csv_spec : jsonl_spec) + memory;
+      const OpenOptions options = {.bad_records = BadRecords::skip,
+                                   .training_table = is_csv ? trained() : of_jsonl};
+      const SampleSourcePtr all = open_data(spec, "train", options).source;
+      EXPECT_EQ(all->samples(), 6);
+      EXPECT_EQ(all->skipped().count, 2);
+      ASSERT_FALSE(all->skipped().errors.empty());
+      EXPECT_TRUE(states(all->skipped().errors.front(),
+                         is_csv ? "new.csv:3: column 'city': no category 'Pisa'"
+                                : "new.jsonl:2: key 'k': no category 'c'"));
+      EXPECT_EQ(open_data(spec + "&val=0.5", "val", options).source->samples(), 3);
+    }
+  }
+}
+
 TEST_F(ColumnTables, MistakesAreNamed) {
   const ColumnTablePtr table = trained();
   expect_user_error([&] { read("csv:" + write("a.csv", "city,room,age\nRome,1,2\n"), table); },

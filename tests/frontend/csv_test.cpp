@@ -224,6 +224,9 @@ TEST_F(Csv, MissingValuesFollowARule) {
   expect_error(text, "?missing=median",
                "option missing=median must be error, drop, mean or a number");
   expect_error("a,b\n,1\nNA,2\n", "?missing=mean", "column 'a' has no value in the training rows");
+  for (const std::string options : {"", "&normalize=1", "&memory=0"}) {
+    expect_error("a,b\n,1\n2,\n", "?missing=drop" + options, "missing=drop leaves out every row");
+  }
 }
 
 TEST_F(Csv, MissingValuesFollowARuleOfTheirColumn) {
@@ -254,6 +257,8 @@ TEST_F(Csv, HoldsF64OnRequest) {
   EXPECT_EQ(data.find("x")->str(), "f64[2, 2]");
   EXPECT_EQ(values(*data.find("x")), (std::vector<double>{0.1, 1e300, 0.2, 1e-3}));
   EXPECT_EQ(values(*data.find("y")), (std::vector<double>{0.3, 1e-300}));
+  EXPECT_EQ(read(text, "?label=y&dtype=f64&missing=1e300").find("x")->at(3), 1e300);
+  expect_error("a\n1\nNA\n", "?missing=1e300", "option missing: 1e300 is beyond the range of f32");
   const Dataset normalized = read("a\n0.1\n0.3\n", "?dtype=f64&normalize=1");
   EXPECT_NEAR(normalized.find("x")->at(1), 1, 1e-14);
   expect_error(text, "?label=y&missing=0",

@@ -117,6 +117,32 @@ TEST_F(JsonLinesTest, MissingValuesFollowARule) {
       "key 'a' has no value in the training rows");
 }
 
+TEST_F(JsonLinesTest, KeysWithoutAnyValueAreErrorsAlsoIfBadRecordsAreSkipped) {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += "{\"x\": null, \"y\": " + std::to_string(i) + "}\n";
+  for (const std::string rule : {"mean", "0", "drop"}) {
+    expect_user_error([&] { read(text, "?missing=" + rule, BadRecords::skip); },
+                      "key 'x' has no value in any line");
+  }
+}
+
+TEST_F(JsonLinesTest, RulesForMissingValuesFitTheirKeys) {
+  const std::string text = "{\"t\": \"x\", \"y\": 1}\n{\"t\": \"y\", \"y\": null}\n";
+  expect_user_error([&] { read(text, "?missing=t:mean,y:0"); },
+                    "option missing fills in key 't', which holds strings: its rule is error or "
+                    "drop");
+  EXPECT_EQ(values(*read(text, "?missing=t:drop,y:0").find("y")), (std::vector<double>{1, 0}));
+  EXPECT_EQ(read(text, "?missing=y:9007199254740991").find("y")->str(), "i64[2]");
+  const Dataset floats = read(text, "?missing=y:1e20");
+  EXPECT_EQ(floats.find("y")->str(), "f32[2]") << "an i64 does not hold 1e20";
+  EXPECT_EQ(floats.find("y")->at(1), 1e20F);
+  expect_user_error([&] { read(text, "?missing=y:1e300"); },
+                    "option missing: 1e300 is beyond the range of f32");
+  expect_user_error(
+      [&] { read("{\"a\": 1, \"b\": null}\n{\"a\": null, \"b\": 1}\n", "?missing=drop"); },
+      "missing=drop leaves out every row");
+}
+
 TEST_F(JsonLinesTest, NormalizesKeysByTheTrainingRows) {
   const std::string text =
       "{\"x\": [1, 10], \"n\": 1, \"y\": 5}\n{\"x\": [3, 10], \"n\": 5, \"y\": 6}\n";

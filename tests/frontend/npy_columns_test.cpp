@@ -6,10 +6,12 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "frontend/files/npy.h"
 #include "frontend/files/zip.h"
+#include "frontend/readers/array_source.h"
 #include "frontend/readers/reader.h"
 #include "frontend/readers/spec.h"
 #include "ir/atomic_file.h"
@@ -135,6 +137,42 @@ TEST(NpyColumns, AreThoseOfNumpy) {
       for (size_t i = 0; i < expected.size(); ++i) {
         ASSERT_EQ(x.at(static_cast<int64_t>(i)), expected[i]) << "memory=" << memory;
       }
+    }
+  }
+}
+
+/// Arrays whose tiles are cut in each dimension, in memory and in a temporary file.
+TEST(NpyColumns, InFortranOrderAreTransposedInTiles) {
+  using Shape = std::vector<int64_t>;
+  for (const Shape& shape : {Shape{60, 5000}, Shape{5000, 7}, Shape{5, 40, 60}, Shape{4200, 13, 41},
+                             Shape{0, 3}, Shape{3}, Shape{2, 2'200'000}}) {
+    int64_t elements = 1;
+    std::string dims;
+    for (const int64_t extent : shape) elements *= extent, dims += std::to_string(extent) + ", ";
+    std::string header = "{'descr': '<f4', 'fortran_order': True, 'shape': (" + dims + "), }";
+    header.resize(128 - 10 - 1, ' ');
+    std::vector<float> values(static_cast<size_t>(elements));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+    const std::string text =
+        std::string("\x93NUMPY\1\0\x76\0", 10) + header + "\n" +
+        std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    const auto file = std::make_shared<MemoryBytes>(text);
+    for (const int64_t memory_limit : {int64_t{0}, int64_t{1} << 30}) {
+      SCOPED_TRACE(dims + " limit " + std::to_string(memory_limit));
+      const ArrayColumn column = npy_column("x", file, 0, file->size(), "f", memory_limit);
+      std::vector<float> rows(values.size());
+      column.file->read(column.offset, std::as_writable_bytes(std::span(rows)));
+      size_t wrong = 0;
+      for (int64_t i = 0; i < elements; ++i) {
+        int64_t rest = i, expected = 0;
+        for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) {
+          int64_t stride = 1;
+          for (size_t before = 0; before < d; ++before) stride *= shape[before];
+          expected += rest % shape[d] * stride;
+        }
+        wrong += rows[static_cast<size_t>(i)] != static_cast<float>(expected) ? 1 : 0;
+      }
+      EXPECT_EQ(wrong, 0u);
     }
   }
 }

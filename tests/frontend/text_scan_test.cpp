@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "frontend/files/byte_source.h"
 #include "frontend/readers/reader.h"
 #include "frontend/readers/spec.h"
 #include "ir/atomic_file.h"
@@ -83,6 +85,44 @@ TEST_F(TextScans, AreReadFromTheCache) {
   EXPECT_EQ(mean(), 17.5) << "the cache is damaged";
   write_old(path_, "a\n5\n40\n");
   EXPECT_EQ(mean(), 17.5) << "and was replaced";
+}
+
+/// A header that lacks a key, with the checksum of its bytes, as another version might write it.
+TEST_F(TextScans, OfAnotherVersionAreIgnored) {
+  constexpr int64_t kChecksum = 8, kChecked = 16;  // offsets in the file
+  const std::string spec = "csv:" + path_ + "?normalize=1&memory=0";
+  for (const std::string key : {"\"records\"", "\"sections\"", "\"splits\""}) {
+    write_old(path_, "a\n1\n3\n");
+    open(spec);
+    ASSERT_FALSE(cached().empty());
+    for (const fs::path& file : cached()) {
+      std::string bytes = read_file(file);
+      const size_t at = bytes.find(key);
+      ASSERT_NE(at, std::string::npos);
+      bytes[at + 1] = '_';
+      write_plain(file, bytes);
+      const uint64_t checksum = FileBytes(file).hash(kChecked);
+      std::memcpy(bytes.data() + kChecksum, &checksum, sizeof checksum);
+      write_plain(file, bytes);
+    }
+    EXPECT_EQ(open(spec)->table()->moments.at("a").mean, 2) << key;
+  }
+}
+
+/// Sparse files stand for large scans.
+TEST_F(TextScans, TakeLimitedSpaceInTheCache) {
+  write_old(path_, "a\n1\n3\n");
+  open("csv:" + path_ + "?memory=0");
+  const size_t scans = cached().size();
+  for (const std::string name : {"data-1.scan", "data-1.scan.tmp.1.0"}) {
+    write_plain(cache_ + "/" + name, "");
+    fs::resize_file(cache_ + "/" + name, uint64_t{1} << 31);
+    fs::last_write_time(cache_ + "/" + name, modified_);
+  }
+  open("csv:" + path_ + "?memory=0&columns=a");
+  EXPECT_FALSE(fs::exists(cache_ + "/data-1.scan"));
+  EXPECT_TRUE(fs::exists(cache_ + "/data-1.scan.tmp.1.0")) << "a process may be writing it";
+  EXPECT_GT(cached().size(), scans + 1);
 }
 
 TEST_F(TextScans, OfFilesInMemoryOrJustWrittenAreNotKept) {
