@@ -99,7 +99,7 @@ TEST_F(Memory, OfATableIsExplainedByTheData) {
   csv << "a,b,y\n";
   for (int row = 0; row < 900'000; ++row) csv << "0.12345678,0.87654321,0.5\n";
   csv.close();
-  const std::string steps = "linear_regression --batch 100000 --max-steps 8 --data 'csv:" + path;
+  const std::string steps = "linear_regression --batch 100000 --epochs 3 --data 'csv:" + path;
   account_of(steps + "?label=y'");  // compiles first, then has the cache
   const Account account = account_of(steps + "?label=y'");
   EXPECT_GT(mib_after(account.text, " data"), 8);
