@@ -208,6 +208,22 @@ std::vector<KernelTuner::NamedTrial> KernelTuner::trials_of(const KernelTimes& k
   return trials;
 }
 
+namespace {
+
+/// Binds the kernel to `memory`. Returns false if the library fails.
+bool bind(KernelTrial& trial, const Arena& memory) {
+  try {
+    trial.bind(memory.data());
+    return true;
+  } catch (const OutOfMemory&) {
+    throw;
+  } catch (const DeviceError&) {
+    return false;
+  }
+}
+
+}  // namespace
+
 /// Times the kernels. Returns nullopt if there is too little memory, which may not be so in a later
 /// run.
 std::optional<std::string> KernelTuner::measure(const KernelTimes& kernels) {
@@ -226,8 +242,7 @@ std::optional<std::string> KernelTuner::measure(const KernelTimes& kernels) {
     std::vector<std::string> labels;
     std::vector<std::unique_ptr<KernelTrial>> trials;
     for (NamedTrial& each : named) {
-      if (!each.trial) continue;
-      each.trial->bind(memory.data());
+      if (!each.trial || !bind(*each.trial, memory)) continue;
       labels.push_back(each.label);
       trials.push_back(std::move(each.trial));
     }

@@ -91,6 +91,8 @@ TEST_F(CommandLine, IsRejected) {
       {"plan line.fir --memory many", "'many' is not a size in bytes; write 512MiB or 8GiB"},
       {"plan line.fir --memory 1B", "not even a batch of 1 fits 1B"},
       {"plan line.fir --target absent.json", "cannot read 'absent.json'"},
+      {"plan line.fir --target absent.json --tune",
+       "--tune times kernels on this machine: it cannot be given with --target"},
       {"predict line.fir --data synthetic-linear?n=5 --output line",
        "--output line: write FILE.npy, FILE.csv, NAME=@FILE.npy or NAME=@FILE.csv"},
       {"predict line.fir --data synthetic-linear?n=5 --output line.tsv",

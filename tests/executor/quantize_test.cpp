@@ -194,6 +194,10 @@ TEST(Quantize, RejectsWhatItCannotQuantize) {
   Reader infinite = reader_of(batch);
   expect_user_error([&] { quantize(exe, net, {.calibration = &infinite}); },
                     "quantize: a result of data is not finite for the calibration data");
+  Reader at_its_end = reader_of(batch_of(4, {4, 24}));
+  at_its_end.next();
+  expect_user_error([&] { quantize(exe, net, {.calibration = &at_its_end}); },
+                    "quantize: the calibration data is empty");
   Tensor w = exe.parameter("fc0.w").copy();
   w.as<float>()[0] = std::numeric_limits<float>::quiet_NaN();
   exe.set_parameter("fc0.w", w);

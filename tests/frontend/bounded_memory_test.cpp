@@ -315,6 +315,10 @@ TEST_F(BoundedMemory, LimitsRecords) {
   write_plain(path, "{\"a\": 1}\n{");
   std::filesystem::resize_file(path, 2 * kMaxRecordBytes + 4096);
   expect_user_error([&] { open_data("jsonl:" + path); }, path + ":2: the line has more than 64");
+  write_plain(path, "{\"a\": \"text\"}\n{");
+  std::filesystem::resize_file(path, 2 * kMaxRecordBytes + 4096);
+  expect_user_error([&] { open_data("text:" + path + "?key=a&length=2&end=10"); },
+                    path + ":2: the line has more than 64");
 }
 
 }  // namespace
