@@ -21,6 +21,7 @@
 #include "ir/print.h"
 #include "ir/stopwatch.h"
 #include "ops/loops.h"
+#include "ops/quantization/quantization.h"
 #include "ops/table.h"
 
 namespace fluid {
@@ -72,7 +73,7 @@ std::string text_of(const KernelTrial::Chain& chain) {
 bool is_timed(const ir::Op& op) {
   const auto may_be_random = [](const Value& v) {
     const DType dtype = v.type().dtype;
-    return is_float(dtype) || dtype == DType::i8 || dtype == DType::u8;
+    return is_float(dtype) || is_8bit_integer(dtype);
   };
   return std::ranges::all_of(op.operands, may_be_random) && cost_of(op, 1).flops >= kMinFlops;
 }
@@ -98,6 +99,18 @@ double rounded(double seconds) { return std::stod(fmt::format("{:.2e}", seconds)
 ptrdiff_t position_of(const ir::Op& op, const KernelCandidate& candidate) {
   const auto& kernels = *def_of(op).kernels;
   return std::ranges::find(kernels, candidate.kernel, &LibraryKernel::name) - kernels.begin();
+}
+
+/// Binds the kernel to `memory`. Returns false if the library fails.
+bool bind(KernelTrial& trial, const Arena& memory) {
+  try {
+    trial.bind(memory.data());
+    return true;
+  } catch (const OutOfMemory&) {
+    throw;
+  } catch (const DeviceError&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -170,7 +183,8 @@ std::optional<KernelTuner::Seconds> KernelTuner::seconds_of(const KernelTimes& k
   return parse(*entry);
 }
 
-/// Of the processes that share the cache, one times the op, while the others wait.
+/// Holds the lock of the cache while it times the op. So only one of the processes that share the
+/// cache times it.
 std::optional<std::string> KernelTuner::cached_or_measured(const std::string& key,
                                                            const KernelTimes& kernels) {
   if (auto cached = cache_.find(key)) return cached;
@@ -207,22 +221,6 @@ std::vector<KernelTuner::NamedTrial> KernelTuner::trials_of(const KernelTimes& k
        .trial = std::make_unique<KernelTrial>(chain, kernels_, *compiler_, cpu_.threads)});
   return trials;
 }
-
-namespace {
-
-/// Binds the kernel to `memory`. Returns false if the library fails.
-bool bind(KernelTrial& trial, const Arena& memory) {
-  try {
-    trial.bind(memory.data());
-    return true;
-  } catch (const OutOfMemory&) {
-    throw;
-  } catch (const DeviceError&) {
-    return false;
-  }
-}
-
-}  // namespace
 
 /// Times the kernels. Returns nullopt if there is too little memory, which may not be so in a later
 /// run.

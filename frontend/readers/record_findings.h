@@ -14,7 +14,7 @@
 
 namespace fluid {
 
-/// What is found in consecutive samples of a text file. The kind of data chooses the number of
+/// The findings in consecutive samples of a text file. The kind of data chooses the number of
 /// elements of `categories`, `is_integer` and `moments`.
 struct RecordFindings {
   std::vector<int64_t> left_out = {};  ///< samples, in ascending order
@@ -51,7 +51,7 @@ class TrainingRows {
 using ExamineRecord = std::function<bool(int64_t sample, const TrainingRows& training,
                                          RecordFindings& findings, std::string& split)>;
 
-/// What examine_records() reads.
+/// The samples that examine_records() reads.
 struct RecordsToExamine {
   int64_t samples = 0;             ///< number of samples of the file
   int64_t chunk = 1;               ///< number of samples that a thread reads at a time

@@ -14,7 +14,8 @@
 
 namespace fluid {
 
-/// What a scan of a text file found: its records, and what a kind of data learned from them.
+/// The result of a scan of a text file: the positions of its records, and the facts that a kind of
+/// data learned from them.
 struct TextScan {
   RecordIndex index;
   std::string table = {};                ///< ColumnTable of the columns, as JSON

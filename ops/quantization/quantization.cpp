@@ -28,6 +28,13 @@ void require_elements(const InferCtx& c, size_t i, const std::string& name) {
 
 bool is_8bit_integer(DType dtype) { return dtype == DType::i8 || dtype == DType::u8; }
 
+DType require_8bit_result(const InferCtx& c) {
+  const DType to = c.attr<Type>("to").dtype;
+  c.require(is_8bit_integer(to),
+            "attribute 'to' must be i8 or u8, not " + std::string(name_of(to)));
+  return to;
+}
+
 void require_quantization(const InferCtx& c, DType quantized) {
   require_elements(c, 1, "scale");
   if (!c.has(2)) return;

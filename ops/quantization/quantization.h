@@ -7,6 +7,9 @@ namespace fluid {
 /// Whether `dtype` is i8 or u8.
 bool is_8bit_integer(DType dtype);
 
+/// Returns the dtype of attribute `to`. Throws UserError unless it is i8 or u8.
+DType require_8bit_result(const InferCtx& c);
+
 /// Throws UserError unless scale (operand 1) and zero point (operand 2, optional) fit the tensor
 /// operand 0: one element each, or one per index of attribute `axis`, and a zero point of dtype
 /// `quantized`.

@@ -23,10 +23,8 @@ OpDef quantize_op() {
       .outputs = {{"y", "x's shape"}},
       .infer =
           [](const InferCtx& c) {
-            const DType to = c.attr<Type>("to").dtype;
             c.require(is_float(c.in(0).dtype), "expects a float tensor, got " + c.in(0).str());
-            c.require(is_8bit_integer(to),
-                      "attribute 'to' must be i8 or u8, not " + std::string(name_of(to)));
+            const DType to = require_8bit_result(c);
             c.require(c.in(1).dtype == c.in(0).dtype,
                       "the scale " + c.in(1).str() + " must have the dtype of " + c.in(0).str());
             require_quantization(c, to);

@@ -15,10 +15,8 @@ OpDef round_saturate_op() {
       .outputs = {{"y", "x's shape"}},
       .infer =
           [](const InferCtx& c) {
-            const DType to = c.attr<Type>("to").dtype;
             require_float(c, 0);
-            c.require(is_8bit_integer(to),
-                      "attribute 'to' must be i8 or u8, not " + std::string(name_of(to)));
+            const DType to = require_8bit_result(c);
             return std::vector<Type>{{to, c.in(0).shape}};
           },
       .grad = NoGrad{},
