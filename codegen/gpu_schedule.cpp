@@ -34,30 +34,6 @@ void for_each_vector_loop(const kir::Block& block,
   }
 }
 
-/// Calls `visit` for each expression in `block` and its nested blocks.
-void for_each_expr(const kir::Block& block, const std::function<void(const Expr&)>& visit) {
-  auto see = [&](const Expr& e) {
-    if (e) visit(e);
-  };
-  for (const kir::Stmt& s : block) {
-    if (auto* loop = std::get_if<kir::For>(&s)) {
-      see(loop->begin);
-      see(loop->end);
-      for_each_expr(*loop->body, visit);
-    } else if (auto* branch = std::get_if<kir::If>(&s)) {
-      see(branch->condition);
-      for_each_expr(*branch->body, visit);
-    } else if (auto* let = std::get_if<kir::Let>(&s)) {
-      see(let->value);
-    } else if (auto* a = std::get_if<kir::Accumulate>(&s)) {
-      see(a->value);
-      see(a->argmax_index);
-    } else if (auto* store = std::get_if<kir::StoreTo>(&s)) {
-      for (const Expr& e : {store->offset, store->value, store->mask}) see(e);
-    }
-  }
-}
-
 bool has_variables(const Expr& e) {
   return any_leaf(e, [](const Expr& leaf) {
     return leaf.op() == ScalarOp::var || leaf.op() == ScalarOp::let || leaf.op() == ScalarOp::load;

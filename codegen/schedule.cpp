@@ -7,6 +7,7 @@
 #include "codegen/schedule_contraction.h"
 #include "codegen/schedule_split.h"
 #include "codegen/schedule_sweep.h"
+#include "codegen/split_loops.h"
 #include "ops/loops.h"
 
 namespace fluid {
@@ -225,6 +226,7 @@ kir::Kernel schedule(const ir::Graph& body, const std::string& name, int64_t acc
   }
   KernelBuilder b(group, name, {.accumulators = accumulators});
   emit_sweeps(b);
+  split_loops(b);
   make_generic_if_fill(b);
   return std::move(b.kernel);
 }

@@ -74,6 +74,28 @@ bool depends_on(const Expr& e, int64_t var) {
       e, [&](const Expr& leaf) { return leaf.op() == ScalarOp::var && leaf.node().ivalue == var; });
 }
 
+void for_each_expr(const kir::Block& block, FunctionRef<void(const Expr&)> visit) {
+  for (const kir::Stmt& s : block) {
+    if (const auto* loop = std::get_if<kir::For>(&s)) {
+      visit(loop->begin);
+      visit(loop->end);
+      for_each_expr(*loop->body, visit);
+    } else if (const auto* branch = std::get_if<kir::If>(&s)) {
+      visit(branch->condition);
+      for_each_expr(*branch->body, visit);
+    } else if (const auto* let = std::get_if<kir::Let>(&s)) {
+      visit(let->value);
+    } else if (const auto* accumulate = std::get_if<kir::Accumulate>(&s)) {
+      visit(accumulate->value);
+      if (accumulate->argmax_index) visit(accumulate->argmax_index);
+    } else if (const auto* store = std::get_if<kir::StoreTo>(&s)) {
+      visit(store->offset);
+      visit(store->value);
+      if (store->mask) visit(store->mask);
+    }
+  }
+}
+
 std::vector<Expr> loads_of(const Expr& e) {
   std::vector<Expr> loads;
   for_each_node(e, [&](const Expr& n) {

@@ -22,6 +22,8 @@ kir::Block& delinearize(KernelBuilder& builder, const Expr& linear_index,
 bool any_leaf(const Expr& e, const std::function<bool(const Expr& leaf)>& predicate);
 /// Whether `e` reads the variable `var`.
 bool depends_on(const Expr& e, int64_t var);
+/// Calls `visit` for each expression in `block` and its nested blocks.
+void for_each_expr(const kir::Block& block, FunctionRef<void(const Expr&)> visit);
 /// Returns the distinct loads in `e`.
 std::vector<Expr> loads_of(const Expr& e);
 

@@ -147,9 +147,17 @@ bool is_additive_identity(const Expr& e) {
   return is_constant(e, 0) && (!is_float(e.dtype()) || std::signbit(e.node().fvalue));
 }
 
+/// Whether `e` is the sum of a float and +0, which is never -0.
+bool adds_zero(const Expr& e) {
+  return e.op() == ScalarOp::add && is_float(e.dtype()) &&
+         std::ranges::any_of(e.args(), [](const Expr& a) { return is_constant(a, 0); });
+}
+
 Expr fold_add(DType t, const Expr& a, const Expr& b) {
   if (is_additive_identity(a)) return b;
   if (is_additive_identity(b)) return a;
+  if (is_constant(b, 0) && adds_zero(a)) return a;
+  if (is_constant(a, 0) && adds_zero(b)) return b;
   if (is_float(t)) return {};
   if (is_constant(a)) return b + a;
   if (is_constant(b) && a.op() == ScalarOp::add && is_constant(a.args()[1])) {

@@ -122,7 +122,8 @@ bool is_constant(const Expr& e, double value);
 /// Whether `a` and `b` are structurally equal; they need not share nodes.
 bool structurally_equal(const Expr& a, const Expr& b);
 
-// Arithmetic operators that fold constants, x - 0 and x * 1, and for integers also x + 0 and x * 0.
+// Arithmetic operators that fold constants, x - 0, x * 1 and (x + 0) + 0, and for integers also x +
+// 0 and x * 0.
 Expr operator+(const Expr& a, const Expr& b);
 Expr operator-(const Expr& a, const Expr& b);
 Expr operator*(const Expr& a, const Expr& b);
