@@ -59,11 +59,13 @@ def batches(rows, side, generator=None):
         yield F.interpolate(images, side, mode="bilinear"), chosen[:, 0].long()
 
 
-def train_epoch(net, optimizer, rows, side, generator):
+def train_epoch(net, optimizer, rows, side, generator, autocast=False):
     net.train()
     for images, labels in batches(rows, side, generator):
         optimizer.zero_grad()
-        F.cross_entropy(net(images), labels).backward()
+        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+            logits = net(images)
+        F.cross_entropy(logits.float(), labels).backward()
         optimizer.step()
 
 
@@ -80,13 +82,13 @@ def sgd(net, lr):
 
 
 def pretrain(rows, args, path):
-    net = torchvision.models.resnet50(num_classes=10)
+    net = torchvision.models.resnet50(num_classes=10).to(memory_format=torch.channels_last)
     generator = torch.Generator().manual_seed(1)
     optimizer = sgd(net, 0.02)
     for epoch in range(args.pretrain_epochs):
-        train_epoch(net, optimizer, rows, args.side, generator)
+        train_epoch(net, optimizer, rows, args.side, generator, autocast=True)
         print(f"pretraining, epoch {epoch + 1}", file=sys.stderr)
-    safetensors.torch.save_file(net.state_dict(), path)
+    safetensors.torch.save_model(net.to(memory_format=torch.contiguous_format), path)
 
 
 def tune_in_pytorch(weights, train, validation, args):
