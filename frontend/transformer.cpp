@@ -73,7 +73,7 @@ Value attend(Value q, Value k, Value v, const Heads& heads, const MultiHeadAtten
   const Value y = scaled_dot_product_attention(
       split_heads(q, heads.queries, heads.depth, loc), split_heads(k, heads.keys, heads.depth, loc),
       split_heads(v, heads.keys, heads.depth, loc), layer.mask.value_or(Value()),
-      {.causal = layer.causal, .dropout = layer.attention_dropout}, loc);
+      {.causal = layer.causal, .alibi = layer.alibi, .dropout = layer.attention_dropout}, loc);
   return sublayer(join_heads(y, loc), heads.queries * heads.depth, layer, "out", Act::none, loc);
 }
 
@@ -111,7 +111,9 @@ Value cached(Value x, const std::string& name, const AttentionCache& attention, 
   return all;
 }
 
-/// Attention of one position to itself and to all earlier positions.
+/// Attention of one position to itself and to all earlier positions. ALiBi measures distances from
+/// the last position of the cache, not from the current one: this adds a constant to all scores of
+/// a head, which softmax ignores.
 Value attend_to_cache(Value q, Value k, Value v, const Heads& heads,
                       const MultiHeadAttention& layer, const Loc& loc) {
   check_cache(q, layer, loc);
@@ -121,9 +123,9 @@ Value attend_to_cache(Value q, Value k, Value v, const Heads& heads,
       cached(split_heads(v, heads.keys, heads.depth, loc), "values", attention, loc);
   const Value seen =
       less_equal(positions(attention, {1, 1, 1, *attention.length}, loc), *attention.position, loc);
-  const Value y =
-      scaled_dot_product_attention(split_heads(q, heads.queries, heads.depth, loc), keys, values,
-                                   seen, {.dropout = layer.attention_dropout}, loc);
+  const Value y = scaled_dot_product_attention(
+      split_heads(q, heads.queries, heads.depth, loc), keys, values, seen,
+      {.alibi = layer.alibi, .dropout = layer.attention_dropout}, loc);
   return sublayer(join_heads(y, loc), heads.queries * heads.depth, layer, "out", Act::none, loc);
 }
 
@@ -137,7 +139,7 @@ Value scaled_dot_product_attention(Value q, Value k, Value v,
 Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask,
                                    const ScaledDotProductAttention& options, const Loc& loc) {
   ir::Graph& graph = input_graph(q, "scaled_dot_product_attention", loc);
-  Attrs attrs = {{"causal", options.causal}, {"scale", options.scale}};
+  Attrs attrs = {{"causal", options.causal}, {"scale", options.scale}, {"alibi", options.alibi}};
   if (options.dropout == 0) {
     return record(graph, "scaled_dot_product_attention", {q, k, v, mask}, attrs, loc)[0];
   }
@@ -215,6 +217,7 @@ Value transformer_block(Value x, const TransformerBlock& layer, const Loc& loc) 
   const MultiHeadAttention attention{.heads = *layer.heads,
                                      .key_heads = layer.key_heads,
                                      .causal = layer.causal,
+                                     .alibi = layer.alibi,
                                      .mask = layer.mask,
                                      .cache = layer.cache,
                                      .attention_dropout = layer.attention_dropout,

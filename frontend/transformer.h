@@ -32,6 +32,7 @@ Value embedding(Value index, const Embedding& layer, const Loc& loc = Loc::here(
 struct ScaledDotProductAttention {
   bool causal = false;  ///< whether query i attends only to keys 0 to i
   double scale = 0;     ///< scale of the scores q k^T; 0: 1 / sqrt(D)
+  bool alibi = false;   ///< whether the biases of ALiBi are added to the scores, see alibi()
   double dropout = 0;   ///< probability that an attention weight is dropped, in [0, 1]
 };
 /// softmax(q k^T * scale + mask) v per head, like torch.nn.functional.scaled_dot_product_attention
@@ -41,8 +42,8 @@ struct ScaledDotProductAttention {
 /// The result is 0 for a query whose keys are all masked out.
 ///
 /// Dropout zeroes random attention weights and scales the others by 1 / (1 - dropout). It has no
-/// effect in eval and predict steps. Neither the scores nor the random numbers are stored: memory
-/// is linear in T and S.
+/// effect in eval and predict steps. Neither the scores, nor the biases of ALiBi, nor the random
+/// numbers are stored: memory is linear in T and S.
 Value scaled_dot_product_attention(Value q, Value k, Value v,
                                    const ScaledDotProductAttention& options = {},
                                    const Loc& loc = Loc::here());
@@ -64,6 +65,8 @@ struct MultiHeadAttention {
   /// "GQA", EMNLP 2023). 0: equal to `heads`.
   int64_t key_heads = 0;
   bool causal = false;  ///< whether position i attends to positions 0 to i only
+  /// Whether the scores get linear biases, a position encoding: ALiBi, Press et al., ICLR 2022.
+  bool alibi = false;
   /// Mask that broadcasts to [N, heads, T, S]. A bool mask masks out keys where it is false. A
   /// float mask is added to the scores.
   std::optional<Value> mask = {};
@@ -94,6 +97,7 @@ struct TransformerBlock {
   int64_t key_heads = 0;  ///< see MultiHeadAttention
   int64_t hidden = 0;     ///< hidden units of the feed-forward network; 0: 4 * features of x
   bool causal = false;
+  bool alibi = false;                        ///< see MultiHeadAttention
   std::optional<Value> mask = {};            ///< see MultiHeadAttention
   std::optional<AttentionCache> cache = {};  ///< see MultiHeadAttention
   Act act = Act::gelu;

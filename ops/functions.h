@@ -47,7 +47,7 @@ Value adaptive_max_pool2d(Value x, const AdaptiveMaxPool2dAttrs& attrs, const Lo
 /// Gives y: the broadcast shape.
 Value add(Value a, Value b, const Loc& loc = Loc::here());
 
-/// Bias of attention with linear biases (ALiBi; Press, Smith and Lewis, 2022), an additive mask: y[h, q, k] = -slope[h] * |k - (q + K - Q)|. The last query is aligned with the last key.
+/// Bias of attention with linear biases (ALiBi; Press, Smith and Lewis, 2022), an additive mask: y[h, q, k] = -slope[h] * |k - (q + K - Q)|. The last query is aligned with the last key. Attribute `alibi` of scaled_dot_product_attention adds the same bias without storing it.
 /// attrs.type: type [heads, Q, K] of the result (required).
 /// Gives y: of type `type`.
 struct AlibiAttrs { Required<Type> type; };

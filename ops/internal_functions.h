@@ -140,10 +140,11 @@ Value adaptive_max_pool2d_grad(Value dy, Value position, const AdaptiveMaxPool2d
 /// random_key: i64[4]: seed, run counter, index of the first sample, random stream of the dropout.
 /// attrs.causal: whether query i sees only keys 0 to i.
 /// attrs.scale: factor of the products; 0: 1 / sqrt(D).
+/// attrs.alibi: whether the bias of op alibi is added to the scores.
 /// attrs.dropout: probability that a softmax weight is dropped.
 /// Gives y: [B, H, T, E].
 /// Gives logsumexp: log of the sum of exp(score) per query, [B, H, T]; inf for a query that sees no key.
-struct AttentionAttrs { bool causal = false; double scale = 0.0; double dropout = 0.0; };
+struct AttentionAttrs { bool causal = false; double scale = 0.0; bool alibi = false; double dropout = 0.0; };
 Value attention(Value q, Value k, Value v, const AttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value attention(Value q, Value k, Value v, Value mask, const AttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value attention(Value q, Value k, Value v, Value mask, Value random_key, const AttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
@@ -159,10 +160,11 @@ Value attention(Value q, Value k, Value v, Value mask, Value random_key, const A
 /// random_key: i64[4]: seed, run counter, index of the first sample, random stream of the dropout.
 /// attrs.causal: whether query i sees only keys 0 to i.
 /// attrs.scale: factor of the products; 0: 1 / sqrt(D).
+/// attrs.alibi: whether the bias of op alibi is added to the scores.
 /// attrs.dropout: probability that a softmax weight is dropped.
 /// Gives dk: [B, G, S, D].
 /// Gives dv: [B, G, S, E].
-struct AttentionGradKeyValueAttrs { bool causal = false; double scale = 0.0; double dropout = 0.0; };
+struct AttentionGradKeyValueAttrs { bool causal = false; double scale = 0.0; bool alibi = false; double dropout = 0.0; };
 Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, const AttentionGradKeyValueAttrs& attrs = {}, const Loc& loc = Loc::here());
 Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, const AttentionGradKeyValueAttrs& attrs = {}, const Loc& loc = Loc::here());
 Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, Value random_key, const AttentionGradKeyValueAttrs& attrs = {}, const Loc& loc = Loc::here());
@@ -178,9 +180,10 @@ Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsu
 /// random_key: i64[4]: seed, run counter, index of the first sample, random stream of the dropout.
 /// attrs.causal: whether query i sees only keys 0 to i.
 /// attrs.scale: factor of the products; 0: 1 / sqrt(D).
+/// attrs.alibi: whether the bias of op alibi is added to the scores.
 /// attrs.dropout: probability that a softmax weight is dropped.
 /// Gives dq: like q.
-struct AttentionGradQueryAttrs { bool causal = false; double scale = 0.0; double dropout = 0.0; };
+struct AttentionGradQueryAttrs { bool causal = false; double scale = 0.0; bool alibi = false; double dropout = 0.0; };
 Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, const AttentionGradQueryAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, const AttentionGradQueryAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, Value random_key, const AttentionGradQueryAttrs& attrs = {}, const Loc& loc = Loc::here());
@@ -986,9 +989,10 @@ Value round_saturate(Value x, const RoundSaturateAttrs& attrs, const Loc& loc = 
 /// mask: broadcasts to [B, H, T, S]: bool, false hides a key; or q's dtype, added to the scores.
 /// attrs.causal: whether query i sees only keys 0 to i.
 /// attrs.scale: factor of the products; 0: 1 / sqrt(D).
+/// attrs.alibi: whether the bias of op alibi is added to the scores.
 /// Gives y: [B, H, T, E].
 /// Gives logsumexp: softmax statistics, [B, H, T].
-struct ScaledDotProductAttentionAttrs { bool causal = false; double scale = 0.0; };
+struct ScaledDotProductAttentionAttrs { bool causal = false; double scale = 0.0; bool alibi = false; };
 Value scaled_dot_product_attention(Value q, Value k, Value v, const ScaledDotProductAttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask, const ScaledDotProductAttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
 
@@ -1000,10 +1004,11 @@ Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask, const 
 /// mask: broadcasts to [B, H, T, S]: bool, false hides a key; or q's dtype, added to the scores.
 /// attrs.causal: whether query i sees only keys 0 to i.
 /// attrs.scale: factor of the products; 0: 1 / sqrt(D).
+/// attrs.alibi: whether the bias of op alibi is added to the scores.
 /// attrs.dropout: probability that a softmax weight is dropped.
 /// Gives y: [B, H, T, E].
 /// Gives logsumexp: softmax statistics, [B, H, T].
-struct ScaledDotProductAttentionDropoutAttrs { bool causal = false; double scale = 0.0; double dropout = 0.0; };
+struct ScaledDotProductAttentionDropoutAttrs { bool causal = false; double scale = 0.0; bool alibi = false; double dropout = 0.0; };
 Value scaled_dot_product_attention_dropout(Value q, Value k, Value v, Value rng, const ScaledDotProductAttentionDropoutAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value scaled_dot_product_attention_dropout(Value q, Value k, Value v, Value rng, Value mask, const ScaledDotProductAttentionDropoutAttrs& attrs = {}, const Loc& loc = Loc::here());
 

@@ -20,7 +20,9 @@ Type element_type(const Type& sequence) {
   return {sequence.dtype, Shape(sequence.shape.begin() + 1, sequence.shape.end()), {}};
 }
 
+/// Only captures may have a layout.
 Type argument_type(const ir::Op& scan, const ScanParts& parts, size_t operand) {
+  if (operand >= parts.captures_begin()) return scan.operands.at(operand).type();
   const Type given = without_layout(scan.operands.at(operand).type());
   return parts.is_sequence(operand) ? element_type(given) : given;
 }
@@ -59,7 +61,7 @@ void verify_argument(const ir::Op& scan, const ScanParts& parts, const ir::Op& a
            std::to_string(scan.operands.size());
   });
   const Type given = argument_type(scan, parts, static_cast<size_t>(index));
-  const Type taken = without_layout(argument.results.at(0).type);
+  const Type& taken = argument.results.at(0).type;
   require(taken == given, scan, [&] {
     return "its body takes operand " + std::to_string(index) + " as " + taken.str() +
            ", which is " + given.str();
@@ -138,8 +140,7 @@ Type sequence_type(const Type& element, Dim steps) {
 }
 
 Value append_argument(ir::Graph& body, size_t index, const Type& type) {
-  return body.append("arg", {}, {{"index", static_cast<int64_t>(index)}}, {without_layout(type)})
-      ->result();
+  return body.append("arg", {}, {{"index", static_cast<int64_t>(index)}}, {type})->result();
 }
 
 Values arguments_of(const ir::Graph& body, size_t operands) {

@@ -57,7 +57,10 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
 /// Appends the passes that choose, fuse and order kernels, and that plan memory.
 void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
   // Hoist ops out of scans and compile the bodies of scans.
-  p.push_back(hoist_pass());          // again: hoists from the scans that append_backward appended
+  p.push_back(hoist_pass());  // again: hoists from the scans that append_backward appended
+  if (options.use_libraries)
+    p.push_back(
+        pack_captures_pass());        // after hoist: hoisted ops are captures, or no longer inside
   p.push_back(compile_scans_pass());  // before plan_memory, which reads the plans of bodies
 
   // Expansion into ops that kernels can compute, then CSE and DCE.

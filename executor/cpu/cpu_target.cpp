@@ -109,8 +109,8 @@ double CpuTarget::predicted_generated_seconds(const ir::Op& op) const {
   const auto has_layout = [](const Type& t) { return t.layout.has_value(); };
   const bool other_layout = !def_of(op).kernels->empty() && (std::ranges::any_of(in, has_layout) ||
                                                              std::ranges::any_of(out, has_layout));
-  return kCallSeconds + std::max(cost.flops / flops_rate / (other_layout ? kOtherLayout : 1),
-                                 bytes / cpu_.bytes_per_second(touched));
+  return kCallSeconds + std::max(cost.flops / flops_rate, bytes / cpu_.bytes_per_second(touched)) /
+                            (other_layout ? kOtherLayout : 1);
 }
 
 int64_t CpuTarget::scratch_bytes(const ir::Op& fused, int64_t batch) const {

@@ -102,6 +102,57 @@ Desc matrix(const Type& t, bool transposed) {
   return Desc(dims, *onednn_dtype(t.dtype), strides);
 }
 
+/// Returns the type of a matrix with its axes swapped. The elements keep their places in memory.
+Type with_swapped_axes(Type t) {
+  std::swap(t.shape[0], t.shape[1]);
+  if (!t.layout) return t;
+  for (int& axis : t.layout->order) axis = 1 - axis;
+  for (Layout::Block& block : t.layout->blocks) block.axis = 1 - block.axis;
+  return t;
+}
+
+/// The second operand of a product, as oneDNN describes it.
+Desc right_matrix(const Type& b, bool transposed) {
+  if (!b.layout) return matrix(b, transposed);
+  return onednn_desc(transposed ? with_swapped_axes(b) : b);
+}
+
+bool same_batch(const Shape& a, const Shape& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin());
+}
+
+/// The operands and the result of a matrix product, as oneDNN describes them.
+struct MatmulProblem {
+  Desc src, weights, bias, dst;
+
+  dnnl::matmul::desc desc(const Desc& weights_of) const {
+    return bias ? dnnl::matmul::desc(src, weights_of, bias, dst)
+                : dnnl::matmul::desc(src, weights_of, dst);
+  }
+};
+
+std::optional<MatmulProblem> matmul_problem(const OnednnTask& task) {
+  const bool transpose_a = task.op.attrs.get<bool>("transpose_a");
+  Type a = task.operands[0], y = task.result;
+  const Type& b = task.operands[1];
+  if (a.layout || y.layout || b.shape.size() < 2) return std::nullopt;
+  if (b.shape.size() == 2 && a.shape.size() > 2 && !transpose_a) {
+    a = folded(a);
+    y = folded(y);
+  }
+  if (!same_batch(a.shape, b.shape)) return std::nullopt;
+  MatmulProblem problem{matrix(a, transpose_a),
+                        right_matrix(b, task.op.attrs.get<bool>("transpose_b")),
+                        {},
+                        matrix(y, false)};
+  if (task.epilogue.bias) {
+    Type row = y;
+    for (size_t d = 0; d + 1 < row.shape.size(); ++d) row.shape[d] = 1;
+    problem.bias = matrix(row, false);
+  }
+  return problem;
+}
+
 /// The vectors of the epilogue of a product of 8-bit integers, as operands of post-ops.
 struct VectorPostOps {
   dnnl::primitive_attr attributes;
@@ -143,10 +194,6 @@ std::optional<OnednnPlan> checked_int8_plan(OnednnPlan plan) {
                      plan.implementation.find("amx") != std::string::npos;
   if (!exact) return std::nullopt;
   return plan;
-}
-
-bool same_batch(const Shape& a, const Shape& b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin());
 }
 
 }  // namespace
@@ -204,32 +251,31 @@ std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task) {
 }
 
 std::optional<OnednnPlan> plan_matmul(const OnednnTask& task) {
-  const bool transpose_a = task.op.attrs.get<bool>("transpose_a");
-  const bool transpose_b = task.op.attrs.get<bool>("transpose_b");
-  Type a = task.operands[0], b = task.operands[1], y = task.result;
-  if (a.layout || b.layout || y.layout || b.shape.size() < 2) return std::nullopt;
-  if (b.shape.size() == 2 && a.shape.size() > 2 && !transpose_a) {
-    a = folded(a);
-    y = folded(y);
-  }
-  if (!same_batch(a.shape, b.shape)) return std::nullopt;
-  const Desc src = matrix(a, transpose_a), weights = matrix(b, transpose_b), dst = matrix(y, false);
-  Desc bias;
-  if (task.epilogue.bias) {
-    Type row = y;
-    for (size_t d = 0; d + 1 < row.shape.size(); ++d) row.shape[d] = 1;
-    bias = matrix(row, false);
-  }
-  const auto desc = task.epilogue.bias ? dnnl::matmul::desc(src, weights, bias, dst)
-                                       : dnnl::matmul::desc(src, weights, dst);
-  const dnnl::matmul::primitive_desc pd(desc, onednn_attributes(task.epilogue), onednn_engine(),
-                                        true);
+  const std::optional<MatmulProblem> p = matmul_problem(task);
+  if (!p) return std::nullopt;
+  const dnnl::matmul::primitive_desc pd(p->desc(p->weights), onednn_attributes(task.epilogue),
+                                        onednn_engine(), true);
   if (!pd) return std::nullopt;
-  std::vector<OnednnPlan::Arg> args = {{DNNL_ARG_SRC, src, src},
-                                       {DNNL_ARG_WEIGHTS, weights, weights}};
-  if (task.epilogue.bias) args.push_back({DNNL_ARG_BIAS, bias, bias});
-  args.push_back({DNNL_ARG_DST, dst, dst});
+  std::vector<OnednnPlan::Arg> args = {{DNNL_ARG_SRC, p->src, p->src},
+                                       {DNNL_ARG_WEIGHTS, p->weights, p->weights}};
+  if (task.epilogue.bias) args.push_back({DNNL_ARG_BIAS, p->bias, p->bias});
+  args.push_back({DNNL_ARG_DST, p->dst, p->dst});
   return OnednnPlan{dnnl::matmul(pd), args, pd.scratchpad_desc(), pd.impl_info_str()};
+}
+
+std::optional<PackedMatmul> packed_matmul(const OnednnTask& task) {
+  const Type& b = task.operands[1];
+  const std::optional<MatmulProblem> p = matmul_problem(task);
+  if (!p || b.shape.size() != 2 || b.layout) return std::nullopt;
+  const bool transposed = task.op.attrs.get<bool>("transpose_b");
+  const Type seen = transposed ? with_swapped_axes(b) : b;
+  const dnnl::matmul::primitive_desc pd(p->desc(onednn_any_desc(seen)),
+                                        onednn_attributes(task.epilogue), onednn_engine(), true);
+  if (!pd || pd.weights_desc() == p->weights) return std::nullopt;
+  const std::optional<Type> packed = with_onednn_layout(seen, pd.weights_desc());
+  if (!packed || !packed->layout) return std::nullopt;
+  return PackedMatmul{transposed ? with_swapped_axes(*packed) : *packed,
+                      align_up(pd.scratchpad_desc().get_size())};
 }
 
 std::optional<OnednnPlan> plan_conv2d_int8(const OnednnTask& task) {

@@ -57,6 +57,14 @@ std::optional<OnednnPlan> plan_conv2d(const OnednnTask& task);
 std::optional<OnednnPlan> plan_conv2d_grad_input(const OnednnTask& task);
 std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task);
 std::optional<OnednnPlan> plan_matmul(const OnednnTask& task);
+/// A matrix product whose second operand has the layout that oneDNN prefers.
+struct PackedMatmul {
+  Type weights;  ///< type of the second operand
+  int64_t workspace_bytes = 0;
+};
+/// Returns nullopt if oneDNN prefers the plain layout, if the second operand is no matrix, or if
+/// class Layout cannot represent the layout.
+std::optional<PackedMatmul> packed_matmul(const OnednnTask& task);
 // For 8-bit integers. These functions return nullopt, too, if the CPU has no instructions for
 // products of 8-bit integers: without them oneDNN's sums of pairs of products saturate.
 std::optional<OnednnPlan> plan_conv2d_int8(const OnednnTask& task);

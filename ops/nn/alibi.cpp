@@ -1,3 +1,5 @@
+#include "ops/nn/alibi.h"
+
 #include <bit>
 
 #include "ops/elementwise.h"
@@ -22,13 +24,21 @@ Expr alibi_slope(const Expr& head, int64_t heads, DType dtype) {
 
 }  // namespace
 
+Expr alibi_bias(const Expr& head, const Expr& query, const Expr& key, const AlibiShape& shape,
+                DType dtype) {
+  const Expr aligned = query + Expr::index(shape.keys - shape.queries);
+  const Expr distance = scalar::unary(ScalarOp::abs, scalar::cast(key - aligned, dtype));
+  return -(alibi_slope(head, std::max<int64_t>(shape.heads, 1), dtype) * distance);
+}
+
 OpDef alibi_op() {
   return OpDef{
       .name = "alibi",
       .doc =
           "Bias of attention with linear biases (ALiBi; Press, Smith and Lewis, 2022), an additive "
           "mask: y[h, q, k] = -slope[h] * |k - (q + K - Q)|. The last query is aligned with the "
-          "last key.",
+          "last key. Attribute `alibi` of scaled_dot_product_attention adds the same bias without "
+          "storing it.",
       .inputs = {},
       .attrs = {{"type", Type{}, "type [heads, Q, K] of the result", true}},
       .outputs = {{"y", "of type `type`"}},
@@ -46,11 +56,9 @@ OpDef alibi_op() {
       .in_place = {},
       .lower = Map{[](const LowerCtx& c) {
         const Shape& shape = c.out_type().shape;
-        const DType dtype = compute_dtype(c.out_type().dtype);
-        const Expr last = Expr::index(shape[2].size - shape[1].size);
-        const Expr distance = scalar::cast(c.out_var(2) - (c.out_var(1) + last), dtype);
-        return std::vector{-(alibi_slope(c.out_var(0), std::max<int64_t>(shape[0].size, 1), dtype) *
-                             scalar::unary(ScalarOp::abs, distance))};
+        return std::vector{alibi_bias(c.out_var(0), c.out_var(1), c.out_var(2),
+                                      {shape[0].size, shape[1].size, shape[2].size},
+                                      compute_dtype(c.out_type().dtype))};
       }},
       .kernels = {},
       .version = 1,

@@ -29,9 +29,9 @@ void require_attention_dropout(const InferCtx& c);
 /// `random_key`, if present, is i64[4]. Without a random key, "dropout" must be 0.
 void require_random_key(const InferCtx& c, size_t random_key);
 
-/// Definitions of attributes "causal" and "scale".
+/// Definitions of attributes "causal", "scale" and "alibi".
 std::vector<AttrDef> attention_attrs();
-/// Definitions of the attributes of the attention kernels: "causal", "scale" and "dropout".
+/// Definitions of the attributes of the attention kernels: attention_attrs() and "dropout".
 std::vector<AttrDef> attention_kernel_attrs();
 /// Appends the optional operands of an attention kernel: the mask and the random key.
 std::vector<PortDef> with_mask_and_random_key(std::vector<PortDef> inputs);
@@ -164,7 +164,7 @@ class AttentionTiles {
   std::optional<size_t> mask_, random_key_;
   AttentionParallelDim parallel_dim_;
   DType dtype_;
-  bool causal_;
+  bool causal_, alibi_;
   double scale_, dropout_;
   int64_t blocks_;  ///< maximum number of blocks; scratch memory is indexed by block
   /// A strip has columns_ vectors of vector_lanes_ lanes. An iteration of a matrix product computes

@@ -25,10 +25,14 @@ Value sum_over_query_heads(Value v, const AttentionShape& s) {
   return sum(reshape(v, split), {.axes = 2});
 }
 
-/// q k^T * scale + mask. The scores of masked keys are -inf.
+/// q k^T * scale + the bias of ALiBi + mask. The scores of masked keys are -inf.
 Value scores_of(const GradCtx& c, Value q, Value k, const AttentionShape& s) {
   ir::Graph& graph = *q.op()->graph();
   Value scores = matmul(q, k, {.transpose_b = true}) * attention_scale(c.attrs(), s.depth);
+  if (c.attr<bool>("alibi")) {
+    scores =
+        scores + alibi(graph, {.type = Type{scores.dtype(), {s.heads, s.queries, s.keys}, {}}});
+  }
   const Value minus_infinity = scalar_like(scores, -std::numeric_limits<double>::infinity());
   if (c.arity() > Operands::kMask) {
     const Value mask = c.in(Operands::kMask);

@@ -5,6 +5,7 @@
 
 #include "ir/text.h"
 #include "ops/elementwise.h"
+#include "ops/nn/alibi.h"
 #include "ops/nn/attention.h"
 #include "ops/random/draw.h"
 
@@ -85,7 +86,8 @@ void require_random_key(const InferCtx& c, size_t random_key) {
 
 std::vector<AttrDef> attention_attrs() {
   return {{"causal", false, "whether query i sees only keys 0 to i"},
-          {"scale", 0.0, "factor of the products; 0: 1 / sqrt(D)"}};
+          {"scale", 0.0, "factor of the products; 0: 1 / sqrt(D)"},
+          {"alibi", false, "whether the bias of op alibi is added to the scores"}};
 }
 
 std::vector<AttrDef> attention_kernel_attrs() {
@@ -141,6 +143,7 @@ AttentionTiles::AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const At
       parallel_dim_(parallel_dim),
       dtype_(compute_dtype(c.in_type(0).dtype)),
       causal_(c.attr<bool>("causal")),
+      alibi_(c.attr<bool>("alibi")),
       scale_(attention_scale(c.attrs(), shape.depth)),
       dropout_(c.attr<double>("dropout")),
       blocks_(preferred_blocks(c.device())),
@@ -348,11 +351,15 @@ void AttentionTiles::matrix_product(const Expr& rows, const Expr& depth, const E
 Expr AttentionTiles::score(const Expr& product, const Expr& head, const Expr& query,
                            const Expr& key) const {
   Expr score = product * scale_;
+  const Expr heads = Expr::index(shape_.heads);
+  if (alibi_) {
+    score = score + alibi_bias(scalar::mod(head, heads), query, key,
+                               {shape_.heads, shape_.queries, shape_.keys}, dtype_);
+  }
   const Expr minus_infinity = Expr::constant(dtype_, -std::numeric_limits<double>::infinity());
   if (mask_) {
     const Type& type = c_.in_type(*mask_);
     const Expr& owned = parallel_dim_ == AttentionParallelDim::query ? query : key;
-    const Expr heads = Expr::index(shape_.heads);
     const std::vector<Expr> index = {scalar::floordiv(head, heads), scalar::mod(head, heads), query,
                                      key};
     Expr offset = Expr::index(0);

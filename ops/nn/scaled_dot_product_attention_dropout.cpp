@@ -69,7 +69,9 @@ OpDef scaled_dot_product_attention_dropout_op() {
             Values operands = {c.in(0), c.in(1), c.in(2)};
             operands.push_back(mask_of_dropout(c.op()));
             return record(*c.op().graph(), "scaled_dot_product_attention", operands,
-                          {{"causal", c.attr<bool>("causal")}, {"scale", c.attr<double>("scale")}},
+                          {{"causal", c.attr<bool>("causal")},
+                           {"scale", c.attr<double>("scale")},
+                           {"alibi", c.attr<bool>("alibi")}},
                           c.op().loc);
           },
       .internal = true,

@@ -94,12 +94,12 @@ TEST(PlanOfAlexNet, TrainsInAGibibyte) {
 
 TEST(PlanOfAttention, GrowsLinearlyWithTheLength) {
   constexpr int64_t kHeads = 8, kDepth = 64;
-  for (const int64_t length : {1024, 4096}) {
+  for (const auto& [length, alibi] : {std::pair(1024, false), {4096, false}, {4096, true}}) {
     Program net("attention");
     const Shape shape{1, kHeads, length, kDepth};
     const Value q = net.data("q", shape, f32), k = net.data("k", shape, f32),
                 v = net.data("v", shape, f32), dy = net.data("dy", shape, f32);
-    const Value y = scaled_dot_product_attention(q, k, v, {.causal = true});
+    const Value y = scaled_dot_product_attention(q, k, v, {.causal = true, .alibi = alibi});
     net.output("y", y);
     const Values gradients_of_y = gradients(y * dy, {q, k, v});
     for (size_t i = 0; i < 3; ++i) net.output("d" + std::to_string(i), gradients_of_y[i]);

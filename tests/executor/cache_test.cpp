@@ -96,6 +96,25 @@ TEST(Cache, LetsATransformerDecodeBytes) {
   expect_same_logits(whole, decoder, config.length, true);
 }
 
+/// Records a block whose only position encoding are linear biases. With `caches`, a decoder.
+void record_biased_block(Program& net, int64_t length, bool caches) {
+  const Value text = net.data("text", {1, caches ? 1 : length}, u8);
+  TransformerBlock block{.heads = 4, .causal = true, .alibi = true};
+  if (caches) {
+    block.cache = AttentionCache{.length = length, .position = net.data("position", {}, i64)};
+  }
+  const Value x = embedding(cast(text, i64), {.rows = 256, .units = 16});
+  net.output("logits", linear(transformer_block(x, block), {.units = 256}));
+}
+
+TEST(Cache, KeepsTheBiasesOfAlibi) {
+  constexpr int64_t kLength = 9;
+  Program whole("whole"), decoder("decoder");
+  record_biased_block(whole, kLength, false);
+  record_biased_block(decoder, kLength, true);
+  expect_same_logits(whole, decoder, kLength, true);
+}
+
 TEST(Cache, LetsAnLstmDecodeBytes) {
   const LstmTextConfig config{.layers = 2, .width = 16, .length = 12};
   Program whole("whole"), decoder("decoder");

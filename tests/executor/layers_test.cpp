@@ -124,6 +124,8 @@ const std::map<std::string, Layer>& layers() {
        [](const Values& x) { return multi_head_attention(x[0], {.heads = 2, .mask = x[1]}); }},
       {"attention_additive_mask",
        [](const Values& x) { return multi_head_attention(x[0], {.heads = 2, .mask = x[1]}); }},
+      {"attention_alibi",
+       [](const Values& x) { return multi_head_attention(x[0], {.heads = 2, .alibi = true}); }},
       {"attention_key_heads",
        [](const Values& x) {
          return multi_head_attention(x[0], {.heads = 4, .key_heads = 2, .causal = true});

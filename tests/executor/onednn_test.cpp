@@ -257,6 +257,22 @@ TEST(Onednn, MatmulOfBatches) {
   check_candidates(one_matrix, 1);
 }
 
+/// oneDNN blocks the second matrix, so that it reads the matrix without copying it.
+TEST(Onednn, MatmulOfAPackedMatrix) {
+  for (const bool transposed : {false, true}) {
+    for (const DType dtype : {f32, bf16}) {
+      LibraryProgram p{.dtype = dtype};
+      const Value x = p.feed({5, 96}), bias = p.feed({256});
+      const Value w = p.feed(transposed ? Shape{256, 96} : Shape{96, 256});
+      const Value y = matmul(x, w, {.transpose_b = transposed});
+      p.then(y);
+      p.then(y + bias);
+      const size_t least = testing::has_avx512_vnni() && dtype == f32 ? 2 : 1;
+      check_candidates(p, least);
+    }
+  }
+}
+
 /// Fills feed `i` with whole numbers in [low, high].
 void set_integers(LibraryProgram& p, Value v, double low, double high) {
   Tensor& feed = p.feeds.at(v.op()->symbol);

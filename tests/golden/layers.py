@@ -177,6 +177,10 @@ def attention():
                lambda x, m, p: attend(x, x, p, 2, per_head(~m)))
     yield case("attention_additive_mask", [x, additive_mask(3, 3)], SELF_ATTENTION,
                lambda x, m, p: attend(x, x, p, 2, m))
+    distance = (torch.arange(3)[None] - torch.arange(3)[:, None]).abs()
+    biases = -torch.tensor([2.0 ** -4, 2.0 ** -8])[:, None, None] * distance  # ALiBi's slopes of two heads
+    yield case("attention_alibi", [x], SELF_ATTENTION,
+               lambda x, p: attend(x, x, p, 2, biases.to(x.dtype).repeat(N, 1, 1)))
     yield case("attention_key_heads", [x], [[4, 8], [8], [4, 4], [4]],
                lambda x, p: attend_in_groups(x, x, p, 4, 2, causal=True))
     yield case("cross_attention", [x, memory], CROSS_ATTENTION, lambda x, m, p: attend(x, m, p, 2))

@@ -70,16 +70,18 @@ class AddingTarget : public LibraryTarget {
   bool libraries_may_write_variables() const override { return false; }
 };
 
-/// As LibraryTarget, with a faster kernel for the convolutions, which needs blocked filters.
+/// As LibraryTarget, with a faster kernel for convolutions and matrix products, which needs blocked
+/// weights.
 class PackingTarget : public LibraryTarget {
  public:
   std::vector<KernelCandidate> candidates(const ir::Op& op,
                                           const EpilogueOps& epilogue) const override {
     std::vector<KernelCandidate> candidates = LibraryTarget::candidates(op, epilogue);
-    if (op.name != "conv2d") return candidates;
+    if (op.name != "conv2d" && op.name != "matmul") return candidates;
     KernelCandidate packed = candidates.at(0);
-    packed.seconds /= 2;
-    packed.operands[1] = Layout{{0, 1, 2, 3}, {{0, 4}}};
+    packed.seconds *= 0.9;
+    packed.operands[1] =
+        op.name == "matmul" ? Layout{{0, 1}, {{0, 4}}} : Layout{{0, 1, 2, 3}, {{0, 4}}};
     candidates.insert(candidates.begin(), packed);
     return candidates;
   }

@@ -31,9 +31,15 @@ struct Attention {
   double scale = 0;
   double dropout = 0;
   int64_t first_sample = 0;  ///< index of the first sample in the whole data
+  bool alibi = false;
 
   int64_t extent(const Tensor& t, size_t d) const { return t.shape()[d]; }
   int64_t group(int64_t h) const { return h / (extent(q, 1) / extent(k, 1)); }
+
+  /// ALiBi's slope of a head, if the number of heads is a power of two.
+  double slope(int64_t h) const {
+    return std::exp2(-8 * static_cast<double>(h + 1) / static_cast<double>(extent(q, 1)));
+  }
 
   double score(int64_t b, int64_t h, int64_t i, int64_t j) const {
     if (causal && j > i) return -kInfinity;
@@ -42,6 +48,8 @@ struct Attention {
       dot += element(q, {b, h, i, d}) * element(k, {b, group(h), j, d});
     }
     dot *= scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(extent(q, 3)));
+    if (alibi)
+      dot -= slope(h) * std::abs(static_cast<double>(j - (i + extent(k, 2) - extent(q, 2))));
     if (mask == nullptr) return dot;
     const double m = element(*mask, {b, h, i, j});
     return mask->dtype() != boolean ? dot + m : m != 0 ? dot : -kInfinity;
@@ -131,6 +139,9 @@ std::vector<Case> cases() {
           {{3, 2, 9, 3}, {3, 1, 9, 3}, 3, {{"causal", true}}, {}, true},
           {{2, 1, 3, 2}, {2, 1, 66, 2}, 2, {}, bool_tensor({2, 1, 3, 66}, 4)},
           {{1, 2, 4, 4}, {1, 2, 6, 4}, 4, {}, bool_tensor({4, 6}, 3)},
+          {{2, 4, 5, 3}, {2, 2, 7, 3}, 4, {{"alibi", true}}, {}, true},
+          {{1, 2, 34, 2}, {1, 1, 67, 2}, 1, {{"alibi", true}, {"causal", true}}, {}},
+          {{1, 2, 4, 2}, {1, 2, 6, 2}, 2, {{"alibi", true}}, bool_tensor({4, 6}, 3)},
           {{2, 2, 0, 4}, {2, 2, 6, 4}, 4, {}, {}},
           {{0, 2, 3, 4}, {0, 2, 6, 4}, 4, {}, {}}};
 }
@@ -143,6 +154,7 @@ std::vector<Case> dropout_cases() {
           {{1, 2, 34, 2}, {1, 1, 67, 2}, 1, {{"causal", true}, {"dropout", 0.1}}, {}},
           {{3, 4, 4, 2}, {3, 2, 6, 2}, 2, {{"dropout", 0.2}}, bool_tensor({4, 6}, 3), true},
           {{1, 1, 3, 2}, {1, 1, 4, 2}, 2, {{"dropout", 1.0}}, {}},
+          {{1, 2, 3, 2}, {1, 2, 4, 2}, 2, {{"dropout", 0.4}, {"alibi", true}}, {}},
           {{0, 2, 3, 4}, {0, 2, 6, 4}, 4, {{"dropout", 0.1}}, {}}};
 }
 
@@ -192,7 +204,8 @@ Attention attention_of(const Sample& s, const Tensor& q, const Tensor& k, const 
           s.attrs.get_or("causal", false),
           s.attrs.get_or("scale", 0.0),
           s.attrs.get_or("dropout", 0.0),
-          s.batch_dims.empty() ? 0 : kFirst};
+          s.batch_dims.empty() ? 0 : kFirst,
+          s.attrs.get_or("alibi", false)};
 }
 
 OpTest attention_test(const std::string& op, const std::vector<Case>& of = cases()) {
@@ -317,6 +330,7 @@ std::vector<Tensor> gradient_inputs(const Case& c, const Attention& attention) {
 std::vector<Case> small_cases() {
   return {{{1, 1, 1, 1}, {1, 1, 1, 1}, 1, {}, {}},
           {{2, 2, 3, 2}, {2, 1, 4, 2}, 3, {{"causal", true}}, {}, true},
+          {{1, 2, 3, 2}, {1, 1, 4, 2}, 2, {{"alibi", true}}, {}},
           {{1, 2, 2, 2}, {1, 2, 3, 2}, 2, {{"scale", 0.7}}, bool_tensor({2, 3}, 3)}};
 }
 
@@ -335,7 +349,10 @@ OpTest attention_gradient_test(const std::string& op, const std::vector<Case>& c
                               v,
                               c.mask ? &*c.mask : nullptr,
                               s.attrs.get_or("causal", false),
-                              s.attrs.get_or("scale", 0.0)};
+                              s.attrs.get_or("scale", 0.0),
+                              0,
+                              0,
+                              s.attrs.get_or("alibi", false)};
     // Some finite statistics do, so they are those of attention without dropout.
     for (const Tensor& more : gradient_inputs(c, attention)) s.inputs.push_back(more);
     add_options(s, c);
