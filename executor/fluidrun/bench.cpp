@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "executor/fluidrun/bench_inference.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
@@ -15,23 +16,25 @@
 #include "executor/launcher/print_to.h"
 #include "executor/trainer/inference.h"
 #include "executor/trainer/trainer.h"
+#include "ir/error.h"
 #include "ir/stopwatch.h"
 
 namespace fluid {
 namespace {
 
 struct BenchFlags {
-  std::string program, data, recipes;
+  std::string program, data, recipes, mode = "train";
   int64_t batch = 0, micro_batches = 1, steps = 50, warmup = 10, repeat = 5;
+  std::optional<int64_t> length;
   ReadingFlags reading;
   ParameterFlags parameters;
   PlaceFlags place;
   ProfileFlags profile;
 };
 
-int run(const BenchFlags& flags) {
-  Program program = open_program(flags.program);
-  set_parameters(program, flags.parameters);
+void bench_training(const BenchFlags& flags, Program& program) {
+  if (flags.data.empty()) throw UserError("bench needs --data SPEC: training steps read data");
+  if (flags.length) throw UserError("--length is for random numbers: --data gives the length");
   Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true, flags.reading);
   ExecutorOptions options = training_options(flags.place, 0, reader.batch_sizes().front());
   options.length = length_of(program, reader.source());
@@ -62,20 +65,55 @@ int run(const BenchFlags& flags) {
   fmt::print("{:.4f} ms/step (median of {} x {} steps, {:.4f} to {:.4f}), {:.0f} samples/s\n",
              median, flags.repeat, flags.steps, times.front(), times.back(), 1e3 * batch / median);
   report_profile(executor, flags.profile);
+}
+
+void bench_inference(const BenchFlags& flags, Program program, Mode mode) {
+  if (!flags.recipes.empty() || flags.micro_batches != 1) {
+    throw UserError("--recipes and --micro-batches are for --pipeline train");
+  }
+  InferenceBench{.mode = mode,
+                 .data = flags.data,
+                 .batch = flags.batch,
+                 .length = flags.length,
+                 .reading = flags.reading,
+                 .profile = flags.profile,
+                 .warmup = flags.warmup,
+                 .steps = flags.steps * flags.repeat}
+      .run(std::move(program), place_of(flags.place), executor_options(flags.place));
+}
+
+int run(const BenchFlags& flags) {
+  Program program = open_program(flags.program);
+  set_parameters(program, flags.parameters);
+  const Mode mode = parse_step_mode(flags.mode);
+  if (mode == Mode::train) {
+    bench_training(flags, program);
+  } else {
+    bench_inference(flags, std::move(program), mode);
+  }
   return 0;
 }
 
 }  // namespace
 
 void add_bench(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("bench", "Time training steps, with data reading");
+  CLI::App* command =
+      app.add_subcommand("bench", "Time training steps with data reading, or inference");
   const auto flags = std::make_shared<BenchFlags>();
   add_program_argument(*command, flags->program);
   begin_group(*command, kDataGroup);
-  command->add_option("--data", flags->data, "training data")->type_name("SPEC")->required();
+  command
+      ->add_option(
+          "--data", flags->data,
+          "training data; for eval and predict a batch, repeated (default: random numbers)")
+      ->type_name("SPEC");
   add_data_batch_flag(*command, flags->batch);
+  add_length_flag(*command, flags->length);
   add_reading_flags(*command, flags->reading);
   begin_group(*command, kTrainingGroup);
+  command->add_option("--pipeline", flags->mode, "steps to time")
+      ->type_name("train|eval|predict")
+      ->capture_default_str();
   add_recipes_flag(*command, flags->recipes);
   command->add_option("--steps", flags->steps, "steps per timing")
       ->check(validate_positive_integer)
@@ -95,8 +133,10 @@ void add_bench(CLI::App& app, Action& action) {
   add_memory_flag(*command, flags->place);
   add_micro_batches_flag(*command, flags->micro_batches);
   add_profile_flags(*command, flags->profile);
-  command->footer("Examples:\n  fluidrun bench mnist_fluid --data digits --batch 100\n\n" +
-                  data_help() + "\n" + pattern_help());
+  command->footer(
+      "Examples:\n  fluidrun bench mnist_fluid --data digits --batch 100\n"
+      "  fluidrun bench resnet50 --pipeline predict --batch 1\n\n" +
+      data_help() + "\n" + pattern_help());
   command->callback([&action, flags] {
     flags->reading.cache_dir = flags->place.cache_dir;
     action = [flags] { return run(*flags); };
