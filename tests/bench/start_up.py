@@ -1,5 +1,7 @@
-"""Measures the start-up time of `fluidrun train`, with an empty and with a warm kernel cache."""
+"""Measures the start-up time of `fluidrun train`, with an empty and with a warm kernel cache, and how much longer the
+first step takes than later ones."""
 
+import json
 import os
 import re
 import statistics
@@ -36,6 +38,13 @@ LIMITS = {  # medians, in seconds
     "load": ("all sizes from the cache", 0.1),
     "first_step": ("first step after the start, cached", 0.5),
 }
+FIRST_STEPS = {  # networks, and their samples per step: from kilobytes to gigabytes of memory
+    "mnist_fluid": ("digits?limit=6400", 64),
+    "lstm_text": ("text:{}/text/tinyshakespeare.txt?limit=160&length=128", 32),
+    "resnet18": ("cifar10:{}/cifar10?limit=320", 64),
+    "alexnet_cifar10": ("cifar10:{}/cifar10?limit=320", 64),
+}
+FIRST_STEP_LIMIT = 1.3  # ratio of the time of the first step to that of a later one
 LINE = re.compile(r"(\d+) kernels compiled, (\d+) from the cache, (\d+) ms")
 
 
@@ -103,6 +112,35 @@ def measure_models(build, rounds):
     return times
 
 
+def first_step_ratio(build, network, spec, batch, folder):
+    """Trains with a warm cache. Returns the first step's time divided by the median of steps 3 to 5."""
+    log = os.path.join(folder, "log.json")
+    command = [os.path.join(build, "fluidrun"), "train", network, "--data", spec.format(os.environ["FLUID_DATA"]),
+               "--batch", str(batch), "--cache-dir", os.path.join(folder, "cache")]
+    for flags in (["--max-steps", "1"], ["--max-steps", "5", "--log-json", log]):
+        subprocess.run([*command, *flags], capture_output=True, check=True)
+    with open(log) as file:
+        events = [json.loads(line) for line in file]
+    os.remove(log)
+    steps = [event["step_ms"] for event in events if "event" not in event]
+    return steps[0] / statistics.median(steps[2:])
+
+
+def report_first_steps(build, rounds):
+    """Like report(), for the first steps."""
+    print(f"| network | first step / later step (< {FIRST_STEP_LIMIT}) |\n|---|---|")
+    results, missed = {}, []
+    for network, (spec, batch) in FIRST_STEPS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            ratios = [first_step_ratio(build, network, spec, batch, folder) for _ in range(rounds)]
+        median = statistics.median(ratios)
+        results[network] = {"ratio": median, "min": min(ratios), "max": max(ratios), "target": FIRST_STEP_LIMIT}
+        if median >= FIRST_STEP_LIMIT:
+            missed.append(f"{network} first step")
+        print(f"| {network} | {median:.2f} |", flush=True)
+    return results, missed
+
+
 def report_models(build, rounds):
     """Like report(), for the models."""
     print(f"| model | seconds to compile a training step (< {MODEL_LIMIT}; {DEEP}: < {DEEP_LIMIT}) |\n|---|---|")
@@ -129,4 +167,5 @@ def report(build, rounds):
         results[program] = rows
         print(f"| {program} | " + " | ".join(f"{row['s']:.3f}" for row in rows.values()) + " |", flush=True)
     models, slow = report_models(build, rounds)
-    return results | models, missed + slow
+    first_steps, long = report_first_steps(build, rounds)
+    return results | models | {"first_steps": first_steps}, missed + slow + long
