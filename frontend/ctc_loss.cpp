@@ -28,14 +28,17 @@ class Ctc {
         loc_(loc),
         graph_(input_graph(log_probs, "ctc_loss", loc)) {
     check();
-    log_probs_ = cast(log_probs, compute_dtype(log_probs.dtype()), loc);
-    input_lengths_ = cast(input_lengths, i64, loc);
-    target_lengths_ = cast(target_lengths, i64, loc);
     samples_ = log_probs.shape()[0];
     extended_length_ = 2 * targets.shape()[1].size + 1;
   }
 
-  Value record() const {
+  Value record() {
+    const ir::ScopedRecording as(graph_, layer_recording(graph_, "ctc_loss", ""));
+    log_probs_ = cast(log_probs_, compute_dtype(log_probs_.dtype()), loc_);
+    input_lengths_ = checked_input_lengths();
+    target_lengths_ =
+        gather(arange(graph_, {.type = Type{i64, {targets_.shape()[1].size + 1}, {}}}, loc_),
+               target_lengths_, {}, loc_);
     const Value labels = labels_with_blanks();
     const Value log_alpha = scan_inputs(labels);
     const Value loss = neg(log_probability(log_alpha), loc_);
@@ -67,6 +70,16 @@ class Ctc {
     const std::string& reduction = options_.reduction;
     require(reduction == "none" || reduction == "mean" || reduction == "sum", loc_,
             "ctc_loss: reduction is '" + reduction + "', not none, mean or sum");
+  }
+
+  /// Returns the input lengths as i64. The kernel rejects a length above T: it reads the last
+  /// element of each input in a sequence of T elements.
+  Value checked_input_lengths() const {
+    const Value zero = filled(i64, {}, 0), one = filled(i64, {}, 1);
+    const Value lengths = cast(input_lengths_, i64, loc_);
+    const Value steps = arange(graph_, {.type = Type{i64, {log_probs_.shape()[1]}, {}}}, loc_);
+    const Value last = gather(steps, maximum(lengths - one, zero, loc_), {}, loc_);
+    return where(greater(lengths, zero, loc_), last + one, zero, loc_);
   }
 
   Value filled(DType dtype, const Shape& shape, double value) const {

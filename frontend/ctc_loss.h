@@ -18,9 +18,10 @@ struct CtcLoss {
 /// classification", ICML 2006), like torch.nn.functional.ctc_loss. The loss is minus the log of the
 /// total probability of all alignments of a target with an input. log_probs: float [N, T, C],
 /// log-probabilities of the classes, including the blank. targets: integers [N, S] without blanks.
-/// input_lengths and target_lengths: integers [N], at most T and S; elements past a length are
-/// ignored. If a target is too long for the input and thus has no alignment, its loss is infinite
-/// and its gradient 0. Throws UserError for other ranks and dtypes.
+/// input_lengths and target_lengths: integers [N]; elements past a length are ignored. A step with
+/// a label, or a length, that is out of range raises an error and changes nothing. If a target is
+/// too long for the input and thus has no alignment, its loss is infinite and its gradient 0.
+/// Throws UserError for other ranks and dtypes.
 Value ctc_loss(Value log_probs, Value targets, Value input_lengths, Value target_lengths,
                const CtcLoss& options = {}, const Loc& loc = Loc::here());
 

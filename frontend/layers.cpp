@@ -30,10 +30,12 @@ Attrs conv_layer_attrs(Value x, const Conv& layer, const Loc& loc) {
           {"groups", layer.groups}};
 }
 
-Attrs conv_layer_attrs(Value, const ConvTranspose& layer, const Loc&) {
+Attrs conv_layer_attrs(Value x, const ConvTranspose& layer, const Loc& loc) {
+  const TransposedPadding resolved = layer.padding.resolve_transposed(
+      x, *layer.kernel, layer.stride, layer.dilation, layer.output_padding, loc);
   return {{"stride", layer.stride},
-          {"padding", layer.padding},
-          {"output_padding", layer.output_padding},
+          {"padding", resolved.padding},
+          {"output_padding", resolved.output_padding},
           {"dilation", layer.dilation},
           {"groups", layer.groups}};
 }
@@ -48,7 +50,7 @@ Value convolution(Value x, const Layer& layer, const char* op, const char* shape
   const Ints kernel = kernel_size(*layer.kernel, dims, op, loc);
   const std::string subject = std::string(op) + ": ";
   const int64_t filters = *layer.filters;
-  require(filters > 0, loc, subject + "filters must be positive");
+  require(filters > 0, loc, subject + "filters must be positive, not " + std::to_string(filters));
   require(x.shape().size() == dims + 2 && x.shape()[1].is_constant(), loc,
           subject + "the input is " + x.type().str() + ", not " + shape_text);
   const int64_t channels = x.shape()[1].size;
@@ -200,6 +202,19 @@ Ints Padding::resolve(Value x, const Ints& kernel, const Ints& stride, const Int
                       loc);
 }
 
+TransposedPadding Padding::resolve_transposed(Value x, const Ints& kernel, const Ints& stride,
+                                              const Ints& dilation, const Ints& output_padding,
+                                              const Loc& loc) const {
+  if (!same_) return {given_, output_padding};
+  for (const int64_t added : output_padding) {
+    require(added == 0, loc,
+            "conv_transpose: Same padding determines output_padding; it must be 0, not " +
+                std::to_string(added));
+  }
+  return same_transposed_padding(
+      x, {.kernel = kernel, .stride = stride, .dilation = dilation, .same = *same_}, loc);
+}
+
 Value conv1d(Value x, const Conv1d& layer, const Loc& loc) {
   return convolution(x, layer, "conv1d", "[N, C, L]", 1, loc);
 }
@@ -227,7 +242,7 @@ Value conv3d_transpose(Value x, const ConvTranspose& layer, const Loc& loc) {
 Value linear(Value x, const Linear& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "linear", loc);
   const int64_t units = *layer.units;
-  require(units > 0, loc, "linear: units must be positive");
+  require(units > 0, loc, "linear: units must be positive, not " + std::to_string(units));
   require(x.shape().rank() >= 2 && x.shape().back().is_constant(), loc,
           "linear: the input is " + x.type().str() + ", not [..., features]; flatten it first");
   ir::ScopedRecording as(graph, layer_recording(graph, "fc", layer.name));

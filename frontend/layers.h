@@ -64,6 +64,11 @@ class Padding {
   /// Returns the padding in elements. The arguments are used only for Same::upper and Same::lower.
   Ints resolve(Value x, const Ints& kernel, const Ints& stride, const Ints& dilation,
                const Loc& loc) const;
+  /// Like resolve(), for a transposed convolution. Returns `output_padding` unchanged, except for
+  /// Same::upper and Same::lower, which determine it.
+  TransposedPadding resolve_transposed(Value x, const Ints& kernel, const Ints& stride,
+                                       const Ints& dilation, const Ints& output_padding,
+                                       const Loc& loc) const;
 
  private:
   Ints given_;
@@ -117,8 +122,11 @@ struct ConvTranspose {
   Required<int64_t> filters;  ///< output channels
   Required<Ints> kernel;      ///< kernel size: one number, or one per spatial dimension
   Ints stride = 1;
-  Ints padding = 0;
-  /// Extra size at the end of each spatial dimension of the result, as in PyTorch.
+  /// Same::upper and Same::lower: the result has extent * stride elements along each spatial
+  /// dimension, as with auto_pad in ONNX.
+  Padding padding = 0;
+  /// Extra size at the end of each spatial dimension of the result, as in PyTorch. Must be 0 with
+  /// Same padding.
   Ints output_padding = 0;
   Ints dilation = 1;
   int64_t groups = 1;

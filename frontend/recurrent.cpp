@@ -5,6 +5,7 @@
 #include "frontend/layer_parameters.h"
 #include "frontend/layers.h"
 #include "frontend/scan.h"
+#include "ir/text.h"
 #include "ops/functions.h"
 #include "ops/operators.h"
 
@@ -71,6 +72,8 @@ void check_layer(Value x, const Recurrent& layer, const Cell& cell, const Loc& l
           subject + "units is " + std::to_string(*layer.units) + " and layers is " +
               std::to_string(layer.layers) + "; both must be positive");
   require(!layer.relu || cell.gates == 1, loc, subject + "only rnn has the option relu");
+  require(layer.dropout >= 0 && layer.dropout <= 1, loc,
+          subject + "dropout must lie between 0 and 1, not be " + ir::float_text(layer.dropout));
   const auto count =
       static_cast<size_t>(layer.layers * (layer.bidirectional ? 2 : 1)) * cell.states;
   require(layer.initial.empty() || layer.initial.size() == count, loc,

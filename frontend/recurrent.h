@@ -17,7 +17,8 @@ struct Recurrent {
   bool bidirectional = false;  ///< adds a second recurrence that runs from the last step backwards
   bool bias = true;
   bool relu = false;  ///< only for rnn(): relu instead of tanh
-  /// Dropout probability, in training, for the output of each layer except the last.
+  /// Dropout probability, in [0, 1], for the output of each layer except the last. Only in training
+  /// steps; each layer has its own random numbers.
   double dropout = 0;
   /// Initial states [N, H], one for each layer and direction. lstm() has two for each: the hidden
   /// state and the cell state. The directions of a layer are consecutive. Empty: zeros.

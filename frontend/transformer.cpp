@@ -153,7 +153,9 @@ Value embedding(Value index, const Embedding& layer, const Loc& loc) {
   const int64_t rows = *layer.rows, units = *layer.units;
   require(is_integer(index.dtype()), loc,
           "embedding: the input is " + index.type().str() + ", not integer indices");
-  require(rows > 0 && units > 0, loc, "embedding: rows and units must be positive");
+  require(rows > 0 && units > 0, loc,
+          "embedding: rows and units must be positive, not " + std::to_string(rows) + " and " +
+              std::to_string(units));
   ir::ScopedRecording as(graph, layer_recording(graph, "embedding", layer.name));
   LayerParameters parameters(graph, "embedding", layer, loc);
   const DType dtype = layer.weight && *layer.weight ? layer.weight->dtype() : layer.dtype;
@@ -195,7 +197,8 @@ Value multi_head_attention(Value x, Value memory, const MultiHeadAttention& laye
 Value transformer_block(Value x, const TransformerBlock& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "transformer_block", loc);
   require_sequence(x, "transformer_block", "the input", loc);
-  require(layer.hidden >= 0, loc, "transformer_block: hidden must not be negative");
+  require(layer.hidden >= 0, loc,
+          "transformer_block: hidden must not be negative, but is " + std::to_string(layer.hidden));
   ir::ScopedRecording as(graph, layer_recording(graph, "block", layer.name));
   const int64_t features = x.shape()[2].size;
   const auto normalise = [&](Value v, const char* name) {

@@ -58,6 +58,17 @@ void require_representable(const InferCtx& c, std::string_view name, DType dtype
                 std::string(name_of(dtype)) + ": " + ir::float_text(value));
 }
 
+void require_finite(const InferCtx& c, std::string_view name) {
+  const double value = c.attr<double>(name);
+  c.require(std::isfinite(value),
+            "attribute '" + std::string(name) + "' must be finite, not " + ir::float_text(value));
+}
+
+void require_not_nan(const InferCtx& c, std::string_view name) {
+  c.require(!std::isnan(c.attr<double>(name)),
+            "attribute '" + std::string(name) + "' must not be nan");
+}
+
 Shape broadcast_shape(const InferCtx& c) {
   size_t rank = 0;
   for (const Type& t : c.ins()) rank = std::max(rank, t.shape.size());

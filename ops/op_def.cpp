@@ -1,5 +1,7 @@
 #include "ops/op_def.h"
 
+#include "ir/print.h"
+
 namespace fluid {
 namespace {
 
@@ -17,6 +19,10 @@ Expr read_of(const Type& type, size_t operand, std::vector<Expr> index) {
 
 void InferCtx::fail(const std::string& message) const {
   throw UserError(loc_, std::string(op_) + ": " + message);
+}
+
+std::string InferCtx::attr_text(std::string_view name) const {
+  return ir::print(*attrs_.find(name));
 }
 
 Expr LowerCtx::reduce_var(size_t d) const { return out_var(out_.at(0).shape.size() + d); }

@@ -60,6 +60,7 @@ class InferCtx {
     return attrs_.get<T>(name);
   }
   const Attrs& attrs() const { return attrs_; }
+  std::string attr_text(std::string_view name) const;  ///< value of an attribute, such as "[1, 2]"
   const Loc& loc() const { return loc_; }
   /// Throws UserError with message "<file:line>: <op>: <message>".
   [[noreturn]] void fail(const std::string& message) const;

@@ -32,6 +32,13 @@ std::string sample_text(const ir::Op& feed, const RejectedFeeds& rejected, int64
   return "";
 }
 
+/// Returns the name of the op that the user recorded, and the layer that recorded it, if any:
+/// "gather in embedding0".
+std::string op_in_layer(const ir::Op& op) {
+  const std::string name = op.attrs.get_or("part_of", op.name);
+  return op.scope.empty() ? name : name + " in " + op.scope;
+}
+
 /// Returns a prefix such as "in the previous step: ". Returns "" if the call that reports the error
 /// also ran the step.
 std::string step_text(const RejectedStep& step) {
@@ -77,7 +84,7 @@ UserError rejection_error(const StepStatus& status, const RejectedFeeds& rejecte
   }
   return UserError(op->loc,
                    fmt::format("{}: {} is out of range{}{}; the step was not applied{}",
-                               op->attrs.get_or("part_of", op->name), what, range, sample,
+                               op_in_layer(*op), what, range, sample,
                                rejected.later_step_in_flight ? ", nor was the step after it" : ""));
 }
 

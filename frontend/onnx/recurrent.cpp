@@ -1,10 +1,8 @@
 // RNN, GRU and LSTM. Each direction is a scan.
 
-#include <algorithm>
-#include <cmath>
-
 #include "frontend/onnx/context.h"
 #include "frontend/scan.h"
+#include "ir/text.h"
 #include "ops/operators.h"
 
 namespace fluid::onnx {
@@ -15,28 +13,44 @@ enum RecurrentInput : size_t { kX, kW, kR, kB, kSequenceLens, kInitialH, kInitia
 
 using Activation = std::function<Value(Value)>;
 
-/// Returns an activation by its ONNX name in lower case. `alpha` and `beta` are nullopt if the node
-/// omits them.
-Activation activation(const Context& c, const std::string& name, std::optional<double> alpha,
-                      std::optional<double> beta) {
-  const double a = alpha.value_or(double{NAN}), b = beta.value_or(double{NAN});
-  const auto or_else = [](double v, double fallback) { return std::isnan(v) ? fallback : v; };
+/// Numbers of an attribute of the node. Each activation takes the next ones that it needs.
+class Coefficients {
+ public:
+  explicit Coefficients(std::vector<double> numbers) : numbers_(std::move(numbers)) {}
+  /// Returns the next number, or `fallback` if none is left.
+  double next_or(double fallback) {
+    return taken_ < numbers_.size() ? numbers_[taken_++] : fallback;
+  }
+
+ private:
+  std::vector<double> numbers_;
+  size_t taken_ = 0;
+};
+
+/// Returns an activation by its ONNX name in lower case. Only the activations that have an alpha or
+/// a beta take one from `alphas` or `betas`.
+Activation activation(const Context& c, const std::string& name, Coefficients& alphas,
+                      Coefficients& betas) {
   if (name == "tanh") return [](Value x) { return tanh(x); };
   if (name == "sigmoid") return [](Value x) { return sigmoid(x); };
   if (name == "relu") return [](Value x) { return relu(x); };
   if (name == "softsign") return [](Value x) { return softsign(x); };
   if (name == "softplus") return [](Value x) { return softplus(x); };
-  if (name == "elu") return [=](Value x) { return elu(x, {.alpha = or_else(a, 1)}); };
-  if (name == "affine") return [=](Value x) { return x * or_else(a, 1) + or_else(b, 0); };
+  if (name == "elu") {
+    return [a = alphas.next_or(1)](Value x) { return elu(x, {.alpha = a}); };
+  }
+  if (name == "affine") {
+    return [a = alphas.next_or(1), b = betas.next_or(0)](Value x) { return x * a + b; };
+  }
   if (name == "leakyrelu") {
-    return [=](Value x) { return leaky_relu(x, {.negative_slope = or_else(a, 0.01)}); };
+    return [a = alphas.next_or(0.01)](Value x) { return leaky_relu(x, {.negative_slope = a}); };
   }
   if (name == "scaledtanh") {
-    return [=](Value x) { return tanh(x * or_else(b, 1)) * or_else(a, 1); };
+    return [a = alphas.next_or(1), b = betas.next_or(1)](Value x) { return tanh(x * b) * a; };
   }
   if (name == "hardsigmoid") {
-    return [=](Value x) {
-      return hard_sigmoid(x, {.alpha = or_else(a, 0.2), .beta = or_else(b, 0.5)});
+    return [a = alphas.next_or(0.2), b = betas.next_or(0.5)](Value x) {
+      return hard_sigmoid(x, {.alpha = a, .beta = b});
     };
   }
   c.fail_unsupported("activation '" + name + "'");
@@ -50,16 +64,10 @@ std::vector<Activation> activations(const Context& c, size_t directions,
   while (names.size() < directions * fallback.size()) {
     names.insert(names.end(), fallback.begin(), fallback.end());
   }
-  const std::vector<double> alphas = c.floats_attr("activation_alpha"),
-                            betas = c.floats_attr("activation_beta");
-  const auto at = [](const std::vector<double>& list, size_t i) {
-    return i < list.size() ? std::optional(list[i]) : std::nullopt;
-  };
+  Coefficients alphas(c.floats_attr("activation_alpha")), betas(c.floats_attr("activation_beta"));
   std::vector<Activation> all;
-  for (size_t i = 0; i < names.size(); ++i) {
-    std::ranges::transform(names[i], names[i].begin(),
-                           [](unsigned char l) { return static_cast<char>(std::tolower(l)); });
-    all.push_back(activation(c, names[i], at(alphas, i), at(betas, i)));
+  for (const std::string& name : names) {
+    all.push_back(activation(c, ir::lowercase(name), alphas, betas));
   }
   return all;
 }

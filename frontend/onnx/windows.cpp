@@ -61,26 +61,23 @@ Operands convolved(const Context& c) {
 /// Sets the padding of a transposed convolution if auto_pad or output_shape gives the output
 /// extent. For input, kernel and output extents n, k and y,
 /// total padding = stride (n - 1) + dilation (k - 1) + 1 - y. The larger half is at the start, or
-/// at the end for SAME_UPPER. Negative padding becomes output_padding.
+/// at the end for SAME_UPPER.
 void pad_transposed(const Context& c, Value x, const List& kernel, Attrs& attrs) {
   const std::string automatic = c.string_attr("auto_pad", "NOTSET");
   const List shape = c.ints_attr("output_shape");
   if ((automatic == "NOTSET" || automatic == "VALID") && shape.empty()) return;
   const List stride = c.ints_attr("strides", List(kernel.size(), 1));
   const List dilation = c.ints_attr("dilations", List(kernel.size(), 1));
-  List before, after, added;
+  Ints totals;
   for (size_t d = 0; d < kernel.size(); ++d) {
     const int64_t n = extent(c, x, static_cast<int64_t>(d) + 2);
     const int64_t y = shape.empty() ? n * stride[d] : shape.at(shape.size() - kernel.size() + d);
-    const int64_t total = stride[d] * (n - 1) + dilation[d] * (kernel[d] - 1) + 1 - y;
-    const int64_t padding = std::max(total, int64_t{0}), half = padding / 2;
-    added.push_back(padding - total);
-    before.push_back(automatic == "SAME_UPPER" ? half : padding - half);
-    after.push_back(padding - before.back());
+    totals.push_back(stride[d] * (n - 1) + dilation[d] * (kernel[d] - 1) + 1 - y);
   }
-  before.insert(before.end(), after.begin(), after.end());
-  attrs.set("padding", before);
-  attrs.set("output_padding", added);
+  const TransposedPadding divided =
+      divide_transposed_padding(totals, automatic == "SAME_UPPER" ? Same::upper : Same::lower);
+  attrs.set("padding", divided.padding);
+  attrs.set("output_padding", divided.output_padding);
 }
 
 Operands convolved_transposed(const Context& c) {

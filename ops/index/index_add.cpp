@@ -18,14 +18,19 @@ std::vector<Type> infer_index_add(const InferCtx& c) {
             x.str() + " and index " + index.str() + " both have the batch dimension");
   c.require(c.in(2) == expected,
             "expects updates " + expected.str() + ", one slice per index, got " + c.in(2).str());
+  require_finite(c, "alpha");
   require_representable(c, "alpha", x.dtype);
   return {x};
 }
 
 Values index_add_grad(const GradCtx& c) {
+  const Value dy = c.dout(0);
+  if (dy.shape().numel().size == 0) {  // there is no element that gather() could read
+    return {dy, {}, fill(*c.op().graph(), {.type = c.in(2).type()}, c.op().loc)};
+  }
   const Value updates =
-      gather(c.dout(0), c.in(1), {.axis = c.attr<int64_t>("axis")}) * c.attr<double>("alpha");
-  return {c.dout(0), {}, updates};
+      gather(dy, c.in(1), {.axis = c.attr<int64_t>("axis")}) * c.attr<double>("alpha");
+  return {dy, {}, updates};
 }
 
 kir::Kernel index_add_kernel(const LoopsCtx& c) {

@@ -47,13 +47,17 @@ void require_scatter_reduction(const InferCtx& c) {
 }
 
 Values scatter_gradients(const GradCtx& c, const ScatterFunctions& f) {
+  const auto zeros = [&](Value like) {
+    return fill(*c.op().graph(), {.type = like.type()}, c.op().loc);
+  };
+  // There is no element that f.gather() could read.
+  if (c.in(0).shape().numel().size == 0) return {c.dout(0), {}, zeros(c.in(2))};
   const std::string& reduce = c.attr<std::string>("reduce");
   if (reduce == "max" || reduce == "min") return extremum_gradients(c, f);
   if (reduce == "mul") return product_gradients(c, f);
   const Value dy = c.dout(0), updates = f.gather(dy);
   if (reduce == "add") return {dy, {}, updates};
-  const Value zeros = fill(*c.op().graph(), {.type = updates.type()}, c.op().loc);
-  return {f.scatter(dy, zeros, "none"), {}, updates};
+  return {f.scatter(dy, zeros(updates), "none"), {}, updates};
 }
 
 }  // namespace fluid

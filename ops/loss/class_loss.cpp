@@ -47,7 +47,7 @@ Shape require_class_rows(const InferCtx& c) {
                                                 ", one number per class" +
                                                 (c.has(2) ? ", got " + c.in(2).str() : ""));
   c.require(c.attr<std::vector<int64_t>>("ignore_index").size() <= 1,
-            "ignore_index must be one label or empty");
+            "ignore_index must be one label or empty, not " + c.attr_text("ignore_index"));
   return reduced_shape(x.shape, axis, false);
 }
 
@@ -57,9 +57,13 @@ void require_class_indices(const InferCtx& c, const Shape& rows, const std::stri
                                                                 alternatives + " for rows " +
                                                                 x.str() + ", got " + label.str());
   const auto& ignored = c.attr<std::vector<int64_t>>("ignore_index");
-  const bool fits =
-      label.dtype != DType::u8 || ignored.empty() || (ignored[0] >= 0 && ignored[0] <= 255);
-  c.require(fits, "ignore_index is not representable in the labels' dtype u8");
+  if (ignored.empty()) return;
+  // The label is compared with a constant, and constants are f64.
+  const auto constant = static_cast<double>(ignored[0]);
+  c.require(is_representable(constant, label.dtype) && static_cast<int64_t>(constant) == ignored[0],
+            "ignore_index must be representable in the labels' dtype " +
+                std::string(name_of(label.dtype)) + " and in f64, not be " +
+                std::to_string(ignored[0]));
 }
 
 ClassRows::ClassRows(const ir::Op& op)

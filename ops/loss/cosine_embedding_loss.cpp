@@ -1,3 +1,4 @@
+#include "ops/elementwise.h"
 #include "ops/loss/loss_reduction.h"
 #include "ops/operators.h"
 
@@ -15,6 +16,7 @@ std::vector<Type> infer_cosine_embedding(const InferCtx& c) {
   c.require((target.dtype == a.dtype || is_integer(target.dtype)) && target.shape == rows,
             "expects targets " + rows.str() + " of -1 or 1 for rows " + a.str() + ", got " +
                 target.str());
+  require_finite(c, "margin");
   return {reduced_loss_type(c, {a.dtype, rows, {}})};
 }
 

@@ -13,6 +13,8 @@ bool has_upper_bound(const Attrs& attrs) { return attrs.get<double>("max") != kU
 
 std::vector<Type> infer_clip(const InferCtx& c) {
   require_numeric(c, 0);
+  require_not_nan(c, "min");
+  require_not_nan(c, "max");
   const bool low = has_lower_bound(c.attrs()), high = has_upper_bound(c.attrs());
   c.require(low || high, "needs attribute 'min', attribute 'max' or both");
   if (low) require_representable(c, "min", c.in(0).dtype);

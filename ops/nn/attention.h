@@ -17,7 +17,8 @@ struct AttentionShape {
 };
 
 AttentionShape attention_shape(const Type& q, const Type& k, const Type& v);
-/// Throws UserError (by c.fail()) unless q, k and v have the same float dtype and matching shapes.
+/// Throws UserError (by c.fail()) unless q, k and v have the same float dtype and matching shapes,
+/// and the attribute "scale" is finite.
 void require_attention_operands(const InferCtx& c, const Type& q, const Type& k, const Type& v);
 /// Throws UserError (by c.fail()) unless `mask` broadcasts to [B, H, T, S], and is bool or has q's
 /// dtype.

@@ -54,6 +54,7 @@ void require_attention_operands(const InferCtx& c, const Type& q, const Type& k,
                                                    " heads of q are no multiple of " +
                                                    std::to_string(groups) + " heads of k");
   c.require(k.shape[2].size > 0, "there are no keys in " + k.str());
+  require_finite(c, "scale");
 }
 
 void require_attention_mask(const InferCtx& c, const Type& mask, const Type& q, const Type& k) {

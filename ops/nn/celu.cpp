@@ -10,6 +10,7 @@ OpDef celu_op() {
       "derivative (Barron, 2017).",
       {{"alpha", 1.0, "negated limit of the result at minus infinity; not 0"}},
       [](const InferCtx& c) {
+        require_finite(c, "alpha");
         c.require(c.attr<double>("alpha") != 0, "attribute 'alpha' must not be 0");
         return infer_float_unary(c);
       },

@@ -71,7 +71,7 @@ Type conv_type(const InferCtx& c, const Type& input, const Type& filter, int dim
   c.require(filter.dtype == input.dtype && w.size() == x.size() && !w.has_batch(),
             "expects a filter [O, C / groups, " + spatial_names(dims, "K") +
                 "] of the input's dtype, got " + filter.str());
-  c.require(groups >= 1, "attribute 'groups' must be 1 or more");
+  c.require(groups >= 1, "attribute 'groups' must be 1 or more, not " + std::to_string(groups));
   int64_t channels = 0;
   const bool fits = !__builtin_mul_overflow(w[1].size, groups, &channels);
   c.require(fits && channels == x[1].size, "the input " + input.str() + " has " + x[1].str() +

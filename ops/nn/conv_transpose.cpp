@@ -50,7 +50,9 @@ void require_output_padding(const InferCtx& c, const WindowAxes& axes) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t added = extra.size() == 1 ? extra[0] : extra[i];
     c.require(added >= 0 && added < std::max(axes[i].stride, axes[i].dilation),
-              "attribute 'output_padding' must be at least 0 and below the stride or the dilation");
+              "attribute 'output_padding' must be at least 0 and below the stride or the dilation, "
+              "not " +
+                  c.attr_text("output_padding"));
   }
 }
 

@@ -50,7 +50,11 @@ OpDef elu_op() {
       "elu",
       "x where x is positive, else `alpha` * (exp(x) - 1) (Clevert, Unterthiner and Hochreiter, "
       "2015).",
-      {{"alpha", 1.0, "negated limit of the result at minus infinity"}}, infer_float_unary,
+      {{"alpha", 1.0, "negated limit of the result at minus infinity"}},
+      [](const InferCtx& c) {
+        require_finite(c, "alpha");
+        return infer_float_unary(c);
+      },
       [](const Attrs& attrs) { return EluCoefficients{.alpha = attrs.get<double>("alpha")}; });
 }
 

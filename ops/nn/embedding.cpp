@@ -25,10 +25,11 @@ void require_embedding(const InferCtx& c) {
             "the table must be a float matrix [V, D] with V > 0, not " + table.str());
   c.require(is_integer(index.dtype), "the index must be an integer tensor, not " + index.str());
   c.require(c.attr<std::vector<int64_t>>("padding_idx").size() <= 1,
-            "attribute 'padding_idx' takes at most one row");
+            "attribute 'padding_idx' takes at most one row, not " + c.attr_text("padding_idx"));
   const std::optional<int64_t> padding = padding_row(c.attrs(), table.shape);
   c.require(!padding || (*padding >= 0 && *padding < table.shape[0].size),
-            "attribute 'padding_idx' is no row of " + table.str());
+            "attribute 'padding_idx' must be a row of " + table.str() + ", not " +
+                c.attr_text("padding_idx"));
 }
 
 Value mask_padding_index(Value index, std::optional<int64_t> padding) {

@@ -5,6 +5,8 @@ namespace fluid {
 namespace {
 
 std::vector<Type> infer_hard_sigmoid(const InferCtx& c) {
+  require_finite(c, "alpha");
+  require_finite(c, "beta");
   c.require(c.attr<double>("alpha") > 0, "attribute 'alpha' must be positive");
   return infer_float_unary(c);
 }

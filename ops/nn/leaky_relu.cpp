@@ -12,7 +12,11 @@ OpDef leaky_relu_op() {
       .inputs = {{"x", "float tensor"}},
       .attrs = {{"negative_slope", 0.01, "factor of negative elements"}},
       .outputs = {{"y", "like x"}},
-      .infer = infer_float_unary,
+      .infer =
+          [](const InferCtx& c) {
+            require_finite(c, "negative_slope");
+            return infer_float_unary(c);
+          },
       .grad = GradFn([](const GradCtx& c) {
         const double slope = c.attr<double>("negative_slope");
         // With slope >= 0 the result has the sign of the operand, so the backward pass does not

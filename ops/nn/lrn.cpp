@@ -1,4 +1,6 @@
+#include "ops/elementwise.h"
 #include "ops/nn/normalization.h"
+#include "ops/nn/window.h"
 #include "ops/operators.h"
 
 namespace fluid {
@@ -7,7 +9,10 @@ namespace {
 std::vector<Type> infer_lrn(const InferCtx& c) {
   require_channels(c, 2);
   const auto size = c.attr<int64_t>("size");
-  c.require(size >= 1, "attribute 'size' must be 1 or more, not " + std::to_string(size));
+  c.require(size >= 1 && size <= kMaxWindow, "attribute 'size' must lie between 1 and " +
+                                                 std::to_string(kMaxWindow) + ", not be " +
+                                                 std::to_string(size));
+  for (const char* name : {"alpha", "beta", "k"}) require_finite(c, name);
   return {c.in(0)};
 }
 

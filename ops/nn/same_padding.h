@@ -24,4 +24,19 @@ struct SameWindow {
 /// `window` contains one positive number, or one per spatial dimension of x.
 Ints same_padding(Value x, const SameWindow& window, const Loc& loc = Loc::here());
 
+/// Padding of a transposed convolution.
+struct TransposedPadding {
+  Ints padding;         ///< at the beginning of all dimensions, then at the end of all dimensions
+  Ints output_padding;  ///< one number per dimension
+};
+
+/// Returns the padding for which a transposed convolution of x [N, C, ...] returns extent * stride
+/// elements along each spatial dimension, as auto_pad in ONNX. Throws the errors of same_padding().
+TransposedPadding same_transposed_padding(Value x, const SameWindow& window,
+                                          const Loc& loc = Loc::here());
+
+/// Divides the total padding of each dimension between the beginning and the end, like
+/// same_padding(). A negative total becomes output_padding.
+TransposedPadding divide_transposed_padding(const Ints& totals, Same same);
+
 }  // namespace fluid

@@ -5,6 +5,8 @@ namespace fluid {
 namespace {
 
 std::vector<Type> infer_softplus(const InferCtx& c) {
+  require_finite(c, "beta");
+  require_not_nan(c, "threshold");
   c.require(c.attr<double>("beta") != 0, "attribute 'beta' must not be 0");
   return infer_float_unary(c);
 }

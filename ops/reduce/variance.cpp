@@ -8,6 +8,9 @@
 namespace fluid {
 namespace {
 
+/// Bound of the correction, so that f64 represents it.
+constexpr int64_t kMaxCorrection = int64_t{1} << 53;
+
 struct Deviation {
   Value centred;  ///< x - mean(x), in the compute dtype
   Value divisor;  ///< max(0, n - correction), a scalar
@@ -38,6 +41,10 @@ std::vector<AttrDef> variance_attrs() {
 
 std::vector<Type> infer_variance(const InferCtx& c) {
   require_float(c, 0);
+  const auto correction = c.attr<int64_t>("correction");
+  c.require(correction >= -kMaxCorrection && correction <= kMaxCorrection,
+            "attribute 'correction' must lie between " + std::to_string(-kMaxCorrection) + " and " +
+                std::to_string(kMaxCorrection) + ", not be " + std::to_string(correction));
   return infer_reduction(c);
 }
 

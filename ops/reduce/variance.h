@@ -6,7 +6,8 @@ namespace fluid {
 
 /// Returns the attributes of a variance: the attributes of a reduction, and "correction".
 std::vector<AttrDef> variance_attrs();
-/// Type inference of a variance. Throws UserError unless operand 0 is a float tensor.
+/// Type inference of a variance. Throws UserError unless operand 0 is a float tensor, and for a
+/// correction beyond 2^53.
 std::vector<Type> infer_variance(const InferCtx& c);
 
 /// Returns the variance of operand 0 along attribute "axes", in the compute dtype. The variance of

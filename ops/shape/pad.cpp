@@ -43,10 +43,12 @@ std::vector<Type> infer_pad(const InferCtx& c) {
   for (const std::string_view name : {"low", "high", "interior"}) {
     const auto& list = c.attr<std::vector<int64_t>>(name);
     c.require(list.empty() || list.size() == type.shape.size(),
-              std::string(name) + " needs one entry per dimension of " + c.in(0).str());
+              std::string(name) + " needs one entry per dimension of " + c.in(0).str() + ", not " +
+                  c.attr_text(name));
     for (const int64_t n : list) {
-      c.require(n >= 0, std::string(name) + " must not be negative");
-      c.require(n <= INT32_MAX, std::string(name) + " must not be above 2147483647");
+      c.require(
+          n >= 0 && n <= INT32_MAX,
+          std::string(name) + " must lie between 0 and 2147483647, not be " + c.attr_text(name));
     }
   }
   require_representable(c, "value", type.dtype);

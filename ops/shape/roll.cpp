@@ -22,7 +22,8 @@ std::vector<Type> infer_roll(const InferCtx& c) {
   const Type& x = c.in(0);
   const auto& axes = c.attr<std::vector<int64_t>>("axes");
   c.require(c.attr<std::vector<int64_t>>("shifts").size() == axes.size(),
-            "shifts and axes must be of one length");
+            "shifts and axes must be of one length, not " + c.attr_text("shifts") + " and " +
+                c.attr_text("axes"));
   for (const int64_t axis : axes) {
     const auto d = static_cast<size_t>(normalized_axis(c, axis, x.shape.size()));
     c.require(!x.shape[d].batch, "the batch dimension of " + x.str() + " cannot be rolled");

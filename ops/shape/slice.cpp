@@ -57,8 +57,12 @@ std::vector<Type> infer_slice(const InferCtx& c) {
   c.require(c.attr<std::vector<int64_t>>("stops").size() == starts.size() &&
                 (steps.empty() || steps.size() == starts.size()) &&
                 (axes.empty() ? starts.size() <= shape.size() : axes.size() == starts.size()),
-            "starts, stops, steps and axes must be of one length, no longer than the rank");
-  for (const int64_t step : steps) c.require(step != 0, "steps must not be 0");
+            "starts, stops, steps and axes must be of one length, no longer than the rank of " +
+                c.in(0).str() + ", not " + c.attr_text("starts") + ", " + c.attr_text("stops") +
+                ", " + c.attr_text("steps") + " and " + c.attr_text("axes"));
+  for (const int64_t step : steps) {
+    c.require(step != 0, "steps must not be 0, but are " + c.attr_text("steps"));
+  }
   if (!axes.empty()) normalized_axes(c, axes, shape.size());
   const std::vector<Range> ranges = ranges_of(c.attrs(), shape);
   Type type{c.in(0).dtype, shape, {}};

@@ -14,7 +14,7 @@ std::vector<Type> infer_split(const InferCtx& c) {
   int64_t total = 0;
   bool fits = true;
   for (const int64_t size : sizes) {
-    c.require(size >= 0, "sizes must not be negative");
+    c.require(size >= 0, "sizes must not be negative, but are " + c.attr_text("sizes"));
     fits = fits && !__builtin_add_overflow(total, size, &total);
     types.push_back(x);
     types.back().shape[axis] = Dim(size);

@@ -20,7 +20,7 @@ std::vector<Type> infer_tile(const InferCtx& c) {
   for (size_t d = 0; d < type.shape.size(); ++d) {
     const int64_t factor = repeats_of(c.attrs(), d, type.shape.size());
     Dim& extent = type.shape[d];
-    c.require(factor >= 0, "repeats must not be negative");
+    c.require(factor >= 0, "repeats must not be negative, but are " + c.attr_text("repeats"));
     c.require(!extent.batch || factor == 1,
               "the batch dimension of " + c.in(0).str() + " cannot be repeated");
     c.require(!__builtin_mul_overflow(extent.size, factor, &extent.size),

@@ -24,8 +24,8 @@ std::vector<Type> infer_transpose(const InferCtx& c) {
   std::sort(sorted.begin(), sorted.end());
   Ints all(shape.size());
   std::iota(all.begin(), all.end(), 0);
-  c.require(sorted == all,
-            "perm must hold each of the " + std::to_string(shape.size()) + " dimensions once");
+  c.require(sorted == all, "perm must hold each of the " + std::to_string(shape.size()) +
+                               " dimensions once, not be " + c.attr_text("perm"));
   Shape result;
   for (const int64_t d : perm) result.push_back(shape[static_cast<size_t>(d)]);
   return {{c.in(0).dtype, result}};

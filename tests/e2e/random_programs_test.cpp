@@ -196,7 +196,7 @@ class RandomProgram {
 };
 
 constexpr uint64_t kShards = 10;
-constexpr uint64_t kSample = 10, kAll = 1000;  // programs per shard
+constexpr uint64_t kSample = 20, kAll = 1000;  // programs per shard
 
 class RandomPrograms : public ::testing::TestWithParam<uint64_t> {};
 

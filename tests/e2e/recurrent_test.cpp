@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -215,6 +216,65 @@ TEST(Recurrent, ResultsDoNotDependOnElementsPastTheLength) {
       const std::string name = "states" + std::to_string(i);
       expect_near(out[name], golden.at("states").at(i), name);
     }
+  }
+}
+
+/// The output of two layers in a training step that changes no parameter, and in a prediction.
+struct TwoLayers {
+  Tensor trained, predicted;
+};
+
+TwoLayers outputs_of_two_layers(double dropout) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, kLength, kFeatures}, f64);
+  const Value y = gru(x, {.units = kUnits, .layers = 2, .dropout = dropout}).output;
+  net.output("y", y);
+  minimize(mean(y), SGD{.lr = 0});
+  Executor exe(net, cpu(), {.batch = kSamples});
+  uint64_t k = 0;
+  for (const std::string& name : exe.parameters()) {
+    exe.set_parameter(name, numbers(k++, exe.parameter(name).shape(), kUnits));
+  }
+  Batch batch{.size = kSamples};
+  batch.columns.emplace_back("x", numbers(kInput, {kSamples, kLength, kFeatures}));
+  TwoLayers outputs;
+  outputs.trained = exe.run(batch)["y"].copy();
+  outputs.predicted = exe.predict(batch)["y"].copy();
+  return outputs;
+}
+
+/// The output of the second layer alone, in a prediction with an input of zeros.
+Tensor output_of_second_layer_at_zero() {
+  Program net("net");
+  net.output("y", gru(net.data("x", {kBatch, kLength, kUnits}, f64), {.units = kUnits}).output);
+  Executor exe(net, cpu());
+  uint64_t k = exe.parameters().size();
+  for (const std::string& name : exe.parameters()) {
+    exe.set_parameter(name, numbers(k++, exe.parameter(name).shape(), kUnits));
+  }
+  Batch batch{.size = kSamples};
+  batch.columns.emplace_back("x", Tensor(f64, {kSamples, kLength, kUnits}));
+  return exe.predict(batch)["y"].copy();
+}
+
+bool equal(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() &&
+         std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())) == 0;
+}
+
+TEST(Recurrent, DropoutReplacesTheInputOfTheNextLayerInTrainingOnly) {
+  const TwoLayers without = outputs_of_two_layers(0), half = outputs_of_two_layers(0.5),
+                  all = outputs_of_two_layers(1);
+  EXPECT_TRUE(equal(without.trained, without.predicted));
+  EXPECT_TRUE(equal(half.predicted, without.predicted));
+  EXPECT_TRUE(equal(all.predicted, without.predicted));
+  EXPECT_FALSE(equal(half.trained, without.trained));
+  EXPECT_FALSE(equal(half.trained, all.trained));
+  const Tensor at_zero = output_of_second_layer_at_zero();  // not zero: there is a bias
+  ASSERT_EQ(all.trained.shape(), at_zero.shape());
+  for (int64_t i = 0; i < at_zero.numel(); ++i) {
+    EXPECT_NE(at_zero.at(i), 0);
+    EXPECT_NEAR(all.trained.at(i), at_zero.at(i), 1e-14);
   }
 }
 

@@ -36,9 +36,9 @@ Tensor integers(const std::vector<int64_t>& values, std::vector<int64_t> shape) 
 }
 
 /// A program with the outputs "loss" and "gradient", the gradient of the sum of the losses.
-Program ctc_program(const CtcLoss& options) {
+Program ctc_program(const CtcLoss& options, DType dtype = f64) {
   Program net("ctc");
-  const Value x = net.data("x", {kBatch, kT, kC}, f64);
+  const Value x = net.data("x", {kBatch, kT, kC}, dtype);
   const Value loss = ctc_loss(log_softmax(x, {.axis = 2}), net.data("targets", {kBatch, kS}, i64),
                               net.data("input_lengths", {kBatch}, i64),
                               net.data("target_lengths", {kBatch}, i64), options);
@@ -50,17 +50,57 @@ Program ctc_program(const CtcLoss& options) {
 TEST(CtcLoss, IsPyTorchs) {
   const nlohmann::json json = testing::golden_json("ctc.json");
   for (const auto& golden : json.at("cases")) {
-    const std::string reduction = golden.at("reduction");
+    const CtcLoss options = {.blank = golden.at("blank"),
+                             .reduction = golden.at("reduction"),
+                             .zero_infinity = golden.at("zero_infinity")};
     const int64_t n = golden.at("samples");
-    Executor exe(ctc_program({.reduction = reduction, .zero_infinity = golden.at("zero_infinity")}),
-                 cpu());
-    const OutputViews out = exe.predict({{"x", logits(n)},
-                                         {"targets", integers(kTargets, {n, kS})},
-                                         {"input_lengths", integers(kInputLengths, {n})},
-                                         {"target_lengths", integers(kTargetLengths, {n})}});
-    testing::expect_golden(out["loss"], golden.at("loss"), reduction + " loss");
-    testing::expect_golden(out["gradient"], golden.at("gradient"), reduction + " gradient");
+    for (const DType dtype : {f64, f32}) {
+      SCOPED_TRACE(options.reduction + ", blank " + std::to_string(options.blank) + ", " +
+                   std::string(name_of(dtype)));
+      Executor exe(ctc_program(options, dtype), cpu());
+      const OutputViews out =
+          exe.predict({{"x", logits(n).cast(dtype)},
+                       {"targets", integers(golden.at("targets"), {n, kS})},
+                       {"input_lengths", integers(kInputLengths, {n})},
+                       {"target_lengths", integers(golden.at("target_lengths"), {n})}});
+      const double tolerance = dtype == f64 ? 1e-9 : 1e-5;
+      for (const char* name : {"loss", "gradient"}) {
+        testing::expect_golden(out[name], golden.at(name), name, tolerance);
+      }
+    }
   }
+}
+
+TEST(CtcLoss, RejectsDataThatIsOutOfRange) {
+  Executor exe(ctc_program({.reduction = "none"}), cpu());
+  const auto run = [&](std::vector<int64_t> targets, std::vector<int64_t> input_lengths,
+                       std::vector<int64_t> target_lengths) {
+    exe.predict({{"x", logits(4)},
+                 {"targets", integers(targets, {4, kS})},
+                 {"input_lengths", integers(input_lengths, {4})},
+                 {"target_lengths", integers(target_lengths, {4})}});
+  };
+  expect_user_error(
+      [&] {
+        run(kTargets, kInputLengths, {3, 2, 4, 3});
+      },
+      "in ctc_loss0: value 4 of feed 'target_lengths' is out of range [0, 4), in "
+      "sample 2 of the batch");
+  expect_user_error(
+      [&] {
+        run(kTargets, kInputLengths, {3, 2, 1, -1});
+      },
+      "in ctc_loss0: value -1 of feed 'target_lengths' is out of range [0, 4)");
+  expect_user_error(
+      [&] {
+        run(kTargets, {6, 7, 5, 4}, kTargetLengths);
+      },
+      "in ctc_loss0: index 6 is out of range [0, 6)");
+  std::vector<int64_t> targets = kTargets;
+  targets[1] = kC;
+  expect_user_error([&] { run(targets, kInputLengths, kTargetLengths); },
+                    "in ctc_loss0: index 5 is out of range [0, 5)");
+  run(kTargets, kInputLengths, kTargetLengths);
 }
 
 TEST(CtcLoss, OfATargetThatFitsNoAlignmentIsInfinite) {

@@ -93,6 +93,11 @@ const std::map<std::string, Layer>& layers() {
          return conv3d_transpose(
              x[0], {.filters = 2, .kernel = {2, 1, 2}, .dilation = {1, 1, 2}, .bias = false});
        }},
+      {"conv2d_transpose_same",
+       [](const Values& x) {
+         return conv2d_transpose(
+             x[0], {.filters = 2, .kernel = {3, 4}, .stride = {2, 1}, .padding = Same::upper});
+       }},
       {"linear", [](const Values& x) { return linear(x[0], {.units = 4}); }},
       {"activations", [](const Values& x) { return activations(x[0]); }},
       {"embedding",
@@ -108,6 +113,9 @@ const std::map<std::string, Layer>& layers() {
       {"layer_norm_scale", [](const Values& x) { return layer_norm(x[0], {.bias = false}); }},
       {"layer_norm_plain", [](const Values& x) { return layer_norm(x[0], {.affine = false}); }},
       {"rms_norm", [](const Values& x) { return rms_norm(x[0]); }},
+      {"rms_norm_axis", [](const Values& x) { return rms_norm(x[0], {.axis = 1, .eps = 0.5}); }},
+      {"group_norm_scale",
+       [](const Values& x) { return group_norm(x[0], {.groups = 2, .eps = 0.5, .bias = false}); }},
       {"group_norm", [](const Values& x) { return group_norm(x[0], {.groups = 2}); }},
       {"instance_norm", [](const Values& x) { return instance_norm(x[0]); }},
       {"instance_norm_affine",
@@ -161,6 +169,14 @@ const std::map<std::string, Layer>& layers() {
                                          .act = Act::relu,
                                          .norm_first = false,
                                          .eps = 1e-3});
+       }},
+      {"block_key_heads",
+       [](const Values& x) {
+         return transformer_block(x[0], {.heads = 4, .key_heads = 2, .hidden = 5});
+       }},
+      {"block_without_bias",
+       [](const Values& x) {
+         return transformer_block(x[0], {.heads = 2, .hidden = 5, .bias = false});
        }},
       {"decoder", [](const Values& x) { return decoder(x[0], x[1]); }},
   };

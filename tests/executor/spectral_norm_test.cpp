@@ -45,9 +45,9 @@ TEST(SpectralNorm, IsPyTorchs) {
   const nlohmann::json json = testing::golden_json("spectral_norm.json");
   for (const auto& golden : json.at("cases")) {
     const std::vector<int64_t> shape = golden.at("shape");
-    Executor exe(normalising_program(
-                     shape, {.dim = golden.at("dim"), .iterations = golden.at("iterations")}),
-                 cpu(), {.batch = 1});
+    const SpectralNorm options = {
+        .dim = golden.at("dim"), .iterations = golden.at("iterations"), .eps = golden.at("eps")};
+    Executor exe(normalising_program(shape, options), cpu(), {.batch = 1});
     exe.set_parameter("w", numbers(kWeight, shape));
     for (const auto& [name, stream] : {std::pair{"u", kLeft}, std::pair{"v", kRight}}) {
       const std::string state = std::string("spectral_norm0.") + name;

@@ -105,7 +105,11 @@ Value convolutional(Draw& draw, Value x) {
 
 Value recurrent(Draw& draw, Value x) {
   const Value steps = reshape(x, {kBatch, 3, 2});
-  const Recurrent layer = {.units = 5, .bidirectional = draw.one_in(2), .name = "stem"};
+  const Recurrent layer = {.units = 5,
+                           .layers = draw.one_in(2) ? 2 : 1,
+                           .bidirectional = draw.one_in(2),
+                           .dropout = draw.one_in(2) ? 0.25 : 0,
+                           .name = "stem"};
   const RecurrentResult h = draw.one_in(2) ? lstm(steps, layer) : gru(steps, layer);
   return linear(flatten(h.output), {.units = 8, .act = Act::tanh, .name = "branch"});
 }

@@ -37,7 +37,7 @@ TEST(Building, RejectsWrongConvolutions) {
   expect_rejection([&] { conv2d(Value(), {.filters = 2, .kernel = 3}); },
                    "conv2d: the input is an empty value");
   expect_rejection([&] { conv2d(x, {.filters = 0, .kernel = 3}); },
-                   "conv2d: filters must be positive");
+                   "conv2d: filters must be positive, not 0");
   expect_rejection([&] { conv2d(x, {.filters = 2, .kernel = Ints()}); },
                    "conv2d: kernel has 0 numbers, not 1 or 2");
   expect_rejection(
@@ -56,7 +56,7 @@ TEST(Building, RejectsWrongDenseLayers) {
   const Value x = net.data("x", {kBatch, 4}, f32);
   const Value ids = net.data("ids", {kBatch}, f32);
   expect_rejection([&] { linear(Value(), {.units = 2}); }, "linear: the input is an empty value");
-  expect_rejection([&] { linear(x, {.units = 0}); }, "linear: units must be positive");
+  expect_rejection([&] { linear(x, {.units = 0}); }, "linear: units must be positive, not 0");
   expect_rejection([&] { linear(ids, {.units = 2}); },
                    "linear: the input is f32[?], not [..., features]; flatten it first");
   expect_rejection([&] { dropout(Value(), Dropout{}); }, "dropout: the input is an empty value");

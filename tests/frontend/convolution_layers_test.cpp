@@ -68,6 +68,41 @@ TEST(ConvolutionLayers, SamePaddingKeepsTheExtents) {
   EXPECT_EQ(same_padding(x, {.kernel = 1, .stride = 3}), (Ints{0, 0, 0, 0}));
 }
 
+TEST(ConvolutionLayers, SamePaddingOfTransposedOnesMultipliesTheExtents) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 2, 7, 8}, f32);
+  const auto same = [&](Same padding, Ints stride) {
+    return conv2d_transpose(x, {.filters = 2,
+                                .kernel = {4, 3},
+                                .stride = stride,
+                                .padding = padding,
+                                .dilation = {1, 2},
+                                .bias = false});
+  };
+  const auto attribute = [](Value y, const char* name) {
+    return y.op()->attrs.get<std::vector<int64_t>>(name);
+  };
+  const Value upper = same(Same::upper, {1, 3}), lower = same(Same::lower, {1, 2});
+  EXPECT_EQ(upper.shape(), (Shape{kBatch, 2, 7, 24}));
+  EXPECT_EQ(attribute(upper, "padding"), (Ints{1, 1, 2, 1}));
+  EXPECT_EQ(attribute(upper, "output_padding"), (Ints{0, 0}));
+  EXPECT_EQ(lower.shape(), (Shape{kBatch, 2, 7, 16}));
+  EXPECT_EQ(attribute(lower, "padding"), (Ints{2, 2, 1, 1}));
+  const Value wide = same(Same::upper, 7);
+  EXPECT_EQ(wide.shape(), (Shape{kBatch, 2, 49, 56}));
+  EXPECT_EQ(attribute(wide, "output_padding"), (Ints{3, 2}));
+  // The padding of the convolution whose gradient it is.
+  const Value y = net.data("y", {kBatch, 2, 7, 24}, f32);
+  EXPECT_EQ(same_padding(y, {.kernel = {4, 3}, .stride = {1, 3}, .dilation = {1, 2}}),
+            attribute(upper, "padding"));
+  expect_user_error(
+      [&] {
+        conv2d_transpose(x,
+                         {.filters = 2, .kernel = 3, .padding = Same::upper, .output_padding = 1});
+      },
+      "conv_transpose: Same padding determines output_padding; it must be 0, not 1");
+}
+
 TEST(ConvolutionLayers, SamePaddingRejectsWhatIsNoWindow) {
   Program net("net");
   const Value x = net.data("x", {kBatch, 2, 7, 8}, f32), flat = net.data("f", {kBatch, 2}, f32);
@@ -82,7 +117,7 @@ TEST(ConvolutionLayers, SamePaddingRejectsWhatIsNoWindow) {
       },
       "same_padding: kernel takes 1 or 2 numbers, not 3");
   expect_user_error([&] { same_padding(x, {.kernel = 2, .stride = 0}); },
-                    "same_padding: stride must be positive");
+                    "same_padding: stride must be positive, not 0");
 }
 
 TEST(ConvolutionLayers, RejectsKernelsOfOtherDimensions) {

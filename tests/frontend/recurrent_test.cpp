@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "frontend/program.h"
 #include "tests/support/errors.h"
 #include "tests/support/parameters_of.h"
@@ -75,6 +77,37 @@ TEST(Recurrent, RejectsWrongInputs) {
          [&] { gru(x, {.units = 4, .layers = 0}, kAt); });
   expect("gru: only rnn has the option relu", [&] { gru(x, {.units = 4, .relu = true}, kAt); });
   expect("lstm: only rnn has the option relu", [&] { lstm(x, {.units = 4, .relu = true}, kAt); });
+  expect("lstm: dropout must lie between 0 and 1, not be 1.5",
+         [&] { lstm(x, {.units = 4, .dropout = 1.5}, kAt); });
+  expect("gru: dropout must lie between 0 and 1, not be nan",
+         [&] { gru(x, {.units = 4, .layers = 2, .dropout = NAN}, kAt); });
+}
+
+/// The random streams of the dropouts of a program.
+std::vector<int64_t> dropout_streams(Program& net) {
+  std::vector<int64_t> streams;
+  for (const auto& op : net.ir().main().ops) {
+    if (op->name == "dropout") streams.push_back(op->attrs.get<int64_t>("stream"));
+  }
+  return streams;
+}
+
+TEST(Recurrent, DropsTheOutputOfEachLayerExceptTheLast) {
+  for (const bool bidirectional : {false, true}) {
+    Program net("net");
+    const Value x = net.data("x", {kBatch, 5, 3}, f32);
+    const Recurrent layer = {
+        .units = 4, .layers = 3, .bidirectional = bidirectional, .dropout = 0.5};
+    lstm(x, layer);
+    const std::vector<int64_t> streams = dropout_streams(net);
+    ASSERT_EQ(streams.size(), 2u);
+    EXPECT_NE(streams[0], streams[1]);
+  }
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 5, 3}, f32);
+  gru(x, {.units = 4, .dropout = 0.5});
+  rnn(x, {.units = 4, .layers = 2});
+  EXPECT_TRUE(dropout_streams(net).empty());
 }
 
 TEST(Recurrent, RejectsWrongInitialStates) {

@@ -106,7 +106,7 @@ TEST(Transformer, RejectsWhatDoesNotFit) {
   };
   expect("net.cpp:7: embedding: the input is f32[?, 12], not integer indices",
          [&] { embedding(flat, {.rows = 3, .units = 2}, at); });
-  expect("net.cpp:7: embedding: rows and units must be positive",
+  expect("net.cpp:7: embedding: rows and units must be positive, not 0 and 2",
          [&] { embedding(net.data("index", {kBatch}, i64), {.rows = 0, .units = 2}, at); });
   expect(mha + "the input is f32[?, 12], not a float [N, T, features]",
          [&] { multi_head_attention(flat, {.heads = 3}, at); });
@@ -120,7 +120,7 @@ TEST(Transformer, RejectsWhatDoesNotFit) {
       "net.cpp:7: scaled_dot_product_attention_dropout: attribute 'dropout' must lie between 0 "
       "and 1",
       [&] { multi_head_attention(x, {.heads = 3, .attention_dropout = -0.1}, at); });
-  expect("net.cpp:7: transformer_block: hidden must not be negative",
+  expect("net.cpp:7: transformer_block: hidden must not be negative, but is -1",
          [&] { transformer_block(x, {.heads = 3, .hidden = -1}, at); });
   expect("net.cpp:7: positional_encoding: 3 features are not even",
          [&] { positional_encoding(odd, at); });

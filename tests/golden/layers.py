@@ -83,6 +83,8 @@ def convolutions():
                lambda x, p: F.conv_transpose2d(x, *p, stride=2, padding=(1, 0), groups=2))
     yield case("conv3d_transpose", [floats(N, 1, 2, 1, 2)], [[1, 2, 2, 1, 2]],
                lambda x, p: F.conv_transpose3d(x, *p, dilation=(1, 1, 2)))
+    yield case("conv2d_transpose_same", [floats(N, 1, 2, 3)], [[1, 2, 3, 4], [2]],  # cropped to extent * stride
+               lambda x, p: F.conv_transpose2d(x, *p, stride=(2, 1))[:, :, :-1, 1:-2])
 
 
 def linear(x, w, b=None):
@@ -111,6 +113,8 @@ def norms():
     yield case("layer_norm_scale", [floats(N, 4)], [[4]], lambda x, p: F.layer_norm(x, (4,), *p))
     yield case("layer_norm_plain", [floats(N, 3)], [], lambda x, p: F.layer_norm(x, (3,)))
     yield case("rms_norm", [floats(N, 4)], [[4]], lambda x, p: F.rms_norm(x, (4,), *p, eps=1e-5))
+    yield case("rms_norm_axis", [floats(N, 2, 3)], [[2, 3]], lambda x, p: F.rms_norm(x, (2, 3), *p, eps=0.5))
+    yield case("group_norm_scale", [floats(N, 4, 3)], [[4]], lambda x, p: F.group_norm(x, 2, *p, eps=0.5))
     yield case("group_norm", [floats(N, 4, 3)], [[4], [4]], lambda x, p: F.group_norm(x, 2, *p))
     yield case("instance_norm", [floats(N, 2, 3)], [], lambda x, p: F.instance_norm(x))
     yield case("instance_norm_affine", [floats(N, 2, 3)], [[2], [2]],
@@ -232,6 +236,18 @@ def blocks():
                lambda x, p: encoder(x, p, causal_mask(3), activation="gelu", norm_first=True))
     yield case("block_post_norm", [x, additive_mask(3, 3)], SELF_ATTENTION + norm + hidden + norm,
                lambda x, m, p: encoder(x, p, m, activation="relu", layer_norm_eps=1e-3))
+
+    def grouped(x, p):
+        h = F.layer_norm(x, (4,), *p[:2])
+        h = x + attend_in_groups(h, h, p[2:6], 4, 2)
+        return h + linear(F.gelu(linear(F.layer_norm(h, (4,), *p[6:8]), *p[8:10])), *p[10:])
+    yield case("block_key_heads", [x], norm + [[4, 8], [8], [4, 4], [4]] + norm + hidden, grouped)
+
+    def without_bias(x, p):
+        h = F.layer_norm(x, (4,), p[0])
+        h = x + attend(h, h, p[1:3], 2, bias=False)
+        return h + linear(F.gelu(linear(F.layer_norm(h, (4,), p[3]), p[4])), p[5])
+    yield case("block_without_bias", [x], [[4], [4, 12], [4, 4], [4], [4, 5], [5, 4]], without_bias)
 
     def decoder(x, memory, p):
         net = nn.TransformerDecoderLayer(4, 2, 5, dropout=0, batch_first=True, dtype=x.dtype)

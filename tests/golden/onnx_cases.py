@@ -1,4 +1,4 @@
-"""Cases that ONNX's own vectors lack, by ONNX's reference evaluator.
+"""Cases that ONNX's own vectors lack, by ONNX's reference evaluator and onnxruntime.
 
     python tests/golden/onnx_cases.py > tests/golden/onnx_cases.jsonl
 
@@ -9,6 +9,7 @@ import json
 
 import numpy as np
 import onnx
+import onnxruntime
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
@@ -33,12 +34,14 @@ def number(x):
 
 def tensor(a):
     a = np.asarray(a)
-    data = [number(x) for x in a.ravel().tolist()]
+    # The shortest text that gives the same f32.
+    shortest = a.dtype == np.float32
+    data = [number(float(str(x)) if shortest else x.item()) for x in a.ravel()]
     return {"dtype": DTYPES[str(a.dtype)], "shape": list(a.shape), "data": data}
 
 
-def evaluate(op, inputs, outputs, opset, attrs):
-    """Results of the node by the reference evaluator. An input that is None is left out."""
+def model_of(op, inputs, outputs, opset, attrs):
+    """A model of one node, and its inputs by name. An input that is None is left out."""
     names = [f"x{i}" if x is not None else "" for i, x in enumerate(inputs)]
     given = {n: x for n, x in zip(names, inputs) if n}
     node = helper.make_node(op, names, outputs, **attrs)
@@ -48,18 +51,34 @@ def evaluate(op, inputs, outputs, opset, attrs):
     ]
     results = [helper.make_empty_tensor_value_info(n) for n in outputs if n]
     graph = helper.make_graph([node], "case", infos, results)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    opsets = [helper.make_opsetid("", opset)]
+    return helper.make_model(graph, opset_imports=opsets), given
+
+
+def evaluate(op, inputs, outputs, opset, attrs):
+    """Results of the node by the reference evaluator."""
+    model, given = model_of(op, inputs, outputs, opset, attrs)
     return ReferenceEvaluator(model).run(None, given)
 
 
-def write(name, op, inputs, results, outputs, opset, attrs, known=()):
+def run(op, inputs, outputs, opset, attrs):
+    """Results of the node by onnxruntime."""
+    model, given = model_of(op, inputs, outputs, opset, attrs)
+    model.ir_version = 8
+    session = onnxruntime.InferenceSession(model.SerializeToString(),
+                                           providers=["CPUExecutionProvider"])
+    return session.run(None, given)
+
+
+def write(name, op, inputs, results, outputs, opset, attrs, known=(),
+          source="onnx.reference " + onnx.__version__):
     """Input numbers in `known` are constants of the model."""
     names = [f"x{i}" if x is not None else "" for i, x in enumerate(inputs)]
     print(
         json.dumps(
             {
                 "name": name,
-                "source": "onnx.reference " + onnx.__version__,
+                "source": source,
                 "opset": {"ai.onnx": opset},
                 "rtol": 1e-5,
                 "atol": 1e-6,
@@ -254,9 +273,53 @@ def quantization():
              outputs=("y", "y_scale", "y_zero_point"))
 
 
+def activations():
+    """Activations that take numbers of activation_alpha and activation_beta, beside others that
+    take none. The evaluator gives the i-th number to the i-th activation."""
+    chosen = {"leaky": (["Sigmoid", "LeakyRelu", "Tanh"], [0.3], []),
+              "mixed": (["HardSigmoid", "Softsign", "ScaledTanh"], [0.3, 0.5], [0.4, 0.7]),
+              "affine": (["Softplus", "Affine", "Elu"], [0.5, 0.8], [0.1])}
+    steps, batch, features, units = 3, 2, 2, 2
+    for op, gates, count in [("RNN", 1, 1), ("GRU", 3, 2), ("LSTM", 4, 3)]:
+        outputs = ["Y", "Y_h"] + (["Y_c"] if op == "LSTM" else [])
+        for directions in [1, 2]:
+            inputs = (floats(steps, batch, features), floats(directions, gates * units, features),
+                      floats(directions, gates * units, units),
+                      floats(directions, 2 * gates * units))
+            options = {}
+            for name, (functions, alphas, betas) in chosen.items():
+                taken = [f for f in functions if op != "RNN" or f not in ("Sigmoid", "Softplus")]
+                taken = taken[:count]
+                has_alpha = [f in ("LeakyRelu", "HardSigmoid", "ScaledTanh", "Affine", "Elu")
+                             for f in taken]
+                has_beta = [f in ("HardSigmoid", "ScaledTanh", "Affine") for f in taken]
+                options[name] = {"activations": taken * directions,
+                                 "activation_alpha": alphas[:sum(has_alpha)] * directions}
+                if any(has_beta):
+                    options[name]["activation_beta"] = betas[:sum(has_beta)] * directions
+            options["clip"] = {"clip": 0.5}
+            if op == "LSTM":
+                options["input_forget"] = {"input_forget": 1}
+            for name, more in options.items():
+                attrs = {"hidden_size": units, **more,
+                         "direction": "bidirectional" if directions == 2 else "forward"}
+                write(f"{op}_{name}_{directions}", op, inputs,
+                      run(op, inputs, outputs, 14, attrs), outputs, 14, attrs,
+                      source="onnxruntime " + onnxruntime.__version__)
+
+
+def halves():
+    """0.5 / scale is 25.5 in f32, and less in f64."""
+    case("dynamic_quantize_half", "DynamicQuantizeLinear",
+         np.array([0, 2, -3, -2.5, 1.34, 0.5], np.float32),
+         outputs=("y", "y_scale", "y_zero_point"))
+
+
 indexing()
 shapes()
 arithmetic()
 windows()
 recurrent()
 quantization()
+activations()
+halves()

@@ -272,10 +272,24 @@ def soft_labels():
                        lambda a, l: F.cross_entropy(a, l, **options), label=[[1, 0], [2, 2]])
 
 
-def pair_losses():
+def reduced(y, reduction):
+    return {"none": y, "mean": y.mean(), "sum": y.sum()}[reduction]
+
+
+def focal(x, target, reduction, alpha, gamma):
+    """torchvision.ops.sigmoid_focal_loss"""
+    p = torch.sigmoid(x)
+    entropy = F.binary_cross_entropy_with_logits(x, target, reduction="none")
+    y = entropy * (1 - (p * target + (1 - p) * (1 - target))) ** gamma
+    if alpha >= 0:
+        y = (alpha * target + (1 - alpha) * (1 - target)) * y
+    return reduced(y, reduction)
+
+
+def pair_losses(reductions=("none", "mean")):
     def pair(op, function, x=None, target=None, **attrs):
         """`function` takes `reduction` and `attrs`; operands are 12 numbers."""
-        for reduction in ("none", "mean"):
+        for reduction in reductions:
             given = [torch.tensor(v, dtype=torch.float64) if v else 2 * numbers([12], i + 1)
                      for i, v in enumerate((x, target))]
             inputs = [v.clone().detach().requires_grad_() for v in given]
@@ -300,20 +314,9 @@ def pair_losses():
     yield from pair("binary_cross_entropy_with_logits", F.binary_cross_entropy_with_logits,
                     scores, bits)
 
-    def reduced(y, reduction):
-        return {"none": y, "mean": y.mean(), "sum": y.sum()}[reduction]
-
     def hinge(x, target, reduction):
         return reduced(torch.relu(1 - target * x), reduction)
 
-    def focal(x, target, reduction, alpha, gamma):
-        """torchvision.ops.sigmoid_focal_loss"""
-        p = torch.sigmoid(x)
-        entropy = F.binary_cross_entropy_with_logits(x, target, reduction="none")
-        y = entropy * (1 - (p * target + (1 - p) * (1 - target))) ** gamma
-        if alpha >= 0:
-            y = (alpha * target + (1 - alpha) * (1 - target)) * y
-        return reduced(y, reduction)
     def weighted_logits(x, target, weight, reduction):
         """PyTorch has no gradient of pos_weight, so the loss is written out and compared."""
         y = reduced(F.softplus(-x) * target * weight + F.softplus(x) * (1 - target), reduction)
@@ -323,7 +326,7 @@ def pair_losses():
     yield from pair("hinge_loss", hinge, scores, signs)
     yield from pair("focal_loss", focal, None, bits, alpha=0.25, gamma=2.0)
     yield from pair("focal_loss", focal, None, bits, alpha=-1.0, gamma=1.5)
-    for reduction in ("none", "mean"):
+    for reduction in reductions:
         attrs = {"reduction": reduction}
         yield case("binary_cross_entropy_with_logits", [[3, 4], [3, 4], [4]], attrs,
                    lambda a, b, w: weighted_logits(a, b, w, reduction))

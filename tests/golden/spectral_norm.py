@@ -33,16 +33,16 @@ class Weight(nn.Module):
         self.w = nn.Parameter(numbers(WEIGHT, shape))
 
 
-def case(shape, dim, iterations):
+def case(shape, dim, iterations, eps=1e-12):
     """SGD steps on the loss sum(factor * w / sigma), then the weight in eval mode."""
     net = Weight(shape)
-    spectral_norm(net, "w", n_power_iterations=iterations, dim=dim)
+    spectral_norm(net, "w", n_power_iterations=iterations, eps=eps, dim=dim)
     norm, original = net.parametrizations.w[0], net.parametrizations.w.original
     with torch.no_grad():
         norm._u.copy_(numbers(LEFT, norm._u.shape))
         norm._v.copy_(numbers(RIGHT, norm._v.shape))
     factor = numbers(FACTOR, shape)
-    result = {"shape": shape, "dim": dim, "iterations": iterations, "weights": [], "gradients": []}
+    result = {"shape": shape, "dim": dim, "iterations": iterations, "eps": eps, "weights": [], "gradients": []}
     for _ in range(STEPS):
         original.grad = None
         with parametrize.cached():
@@ -56,4 +56,5 @@ def case(shape, dim, iterations):
 
 
 print(json.dumps({"made_by": "tests/golden/spectral_norm.py", "torch": torch.__version__,
-                  "cases": [case([4, 3], 0, 1), case([3, 2, 2, 2], 0, 2), case([2, 5, 3], 1, 1)]}))
+                  "cases": [case([4, 3], 0, 1), case([3, 2, 2, 2], 0, 2), case([2, 5, 3], 1, 1),
+                            case([2, 3], 0, 1, eps=2.0)]}))

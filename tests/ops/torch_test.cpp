@@ -1,25 +1,28 @@
-// Layers, losses and optimizers against PyTorch's results, which tests/golden/ops.py recorded.
+// Layers, losses and optimizers against PyTorch's results, which tests/golden/ops.py and
+// op_attributes.py recorded.
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "ops/arguments.h"
 #include "ops/optim/optimizer.h"
 #include "ops/record.h"
+#include "tests/support/golden.h"
+#include "tests/support/golden_attrs.h"
 #include "tests/support/interpreter.h"
 
 namespace fluid::torch_test {
 namespace {
 
 using Json = nlohmann::json;
+using testing::golden_attrs;
 using testing::NamedTensors;
 using Numbers = std::vector<double>;
 
+/// The lines that tests/golden/ops.py wrote.
 const Json& golden() {
-  static const Json json =
-      Json::parse(std::ifstream(FLUID_SOURCE_DIR "/tests/golden/ops.json"), nullptr, true);
+  static const Json json = testing::golden_json("ops.json");
   return json;
 }
 
@@ -32,25 +35,6 @@ Tensor numbers(const std::vector<int64_t>& shape, int64_t seed, int64_t levels =
         static_cast<double>(level) / static_cast<double>(levels) - 0.5;
   }
   return t;
-}
-
-Attr attr_of(const Json& value) {
-  if (value.is_boolean()) return value.get<bool>();
-  if (value.is_number_integer()) return value.get<int64_t>();
-  if (value.is_number()) return value.get<double>();
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_object()) {
-    const auto extents = value.at("shape").get<std::vector<int64_t>>();
-    const DType dtype = *parse_dtype(value.at("dtype").get<std::string>());
-    return Type{dtype, Shape(extents.begin(), extents.end()), {}};
-  }
-  return value.get<std::vector<int64_t>>();
-}
-
-Attrs attrs_of(const Json& object) {
-  Attrs attrs;
-  for (const auto& [name, value] : object.items()) attrs.set(name, attr_of(value));
-  return attrs;
 }
 
 Shape shape_of(const Tensor& t) { return Shape(t.shape().begin(), t.shape().end()); }
@@ -136,7 +120,7 @@ void run_case(const Json& c) {
   if (c.contains("label")) {
     in.insert(in.begin() + label_at, feeds.add(labels_of(c.at("label"))));
   }
-  const Value y = record(graph, c.at("op").get<std::string>(), in, attrs_of(c.at("attrs")), {})
+  const Value y = record(graph, c.at("op").get<std::string>(), in, golden_attrs(c.at("attrs")), {})
                       .at(c.value("result", size_t{0}));
   graph.outputs.push_back({"y", y});
   const Json expected = c.value("grads", Json::array());
@@ -159,6 +143,10 @@ TEST(Torch, LayersAndLosses) {
   for (const Json& c : golden().at("cases")) run_case(c);
 }
 
+TEST(Torch, Attributes) {
+  for (const Json& c : testing::golden_json("op_attributes.json").at("cases")) run_case(c);
+}
+
 Tensor scalar_of(DType dtype, double value) {
   return Tensor::of<double>({}, {{value}}).cast(dtype);
 }
@@ -172,7 +160,8 @@ void run_optimizer_step(const Json& c, int64_t step, std::vector<Tensor>& state)
                feeds.add(scalar_of(f64, c.at("lr"))),
                feeds.add(scalar_of(i64, static_cast<double>(step)))};
   for (size_t s = 1; s < state.size(); ++s) in.push_back(feeds.add(state[s]));
-  const Values out = record(graph, c.at("op").get<std::string>(), in, attrs_of(c.at("attrs")), {});
+  const Values out =
+      record(graph, c.at("op").get<std::string>(), in, golden_attrs(c.at("attrs")), {});
   for (const auto& [result, operand] : std::get<Updates>(*def_of(*out[0].op()).effects).results) {
     if (static_cast<size_t>(operand) >= in.size()) break;
     graph.outputs.push_back({std::to_string(operand), out.at(static_cast<size_t>(result))});
@@ -186,7 +175,7 @@ TEST(Torch, Optimizers) {
   for (const Json& c : golden().at("optimizers")) {
     SCOPED_TRACE(c.at("op").get<std::string>() + " " + c.at("attrs").dump());
     const OpDef& optimizer = op_named(c.at("op").get<std::string>());
-    const Attrs settings = complete_attrs(optimizer, attrs_of(c.at("attrs")), {});
+    const Attrs settings = complete_attrs(optimizer, golden_attrs(c.at("attrs")), {});
     const size_t states = optimizer_states(optimizer, settings).size();
     std::vector<Tensor> state = {numbers({7}, 1)};
     state.resize(1 + states, Tensor(f64, {7}));

@@ -233,7 +233,7 @@ class Evaluator {
     std::vector<Array> results;
     for (const ir::Result& r : op.results) results.push_back({r.type.dtype, out, {}});
     std::vector<ScalarProgram> bodies;
-    for (const Expr& e : lowered.bodies) bodies.emplace_back(e, shapes);
+    for (const Expr& e : lowered.bodies) bodies.emplace_back(e, shapes, options_.round_operations);
     std::vector<int64_t> vars(lowered.out.size() + lowered.reduce.size());
     for_each_index(out, vars, 0, [&] {
       if (lowered.combine) {

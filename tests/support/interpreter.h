@@ -2,7 +2,7 @@
 
 // A slow, plain evaluator of programs by the ops' own definitions: what generated kernels, passes
 // and gradients are tested against. Floats are computed in double and rounded to their dtype once
-// an op.
+// an op, or once an operation.
 
 #include <functional>
 #include <map>
@@ -22,6 +22,9 @@ struct InterpretOptions {
   std::function<const OpDef&(const ir::Op&)> definition;
   /// A result of each op that writes its own kernel, and the operand in whose memory it lies.
   std::optional<InPlace> in_place = {};
+  /// Whether each f32 operation within an op is rounded, as in compiled kernels: an op that rounds
+  /// to integers gives other results for halves.
+  bool round_operations = false;
 };
 
 struct Interpreted {

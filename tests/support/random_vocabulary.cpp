@@ -523,7 +523,10 @@ constexpr Make kSequences[] = {
       return gru(sequence(c), {.units = 2, .bidirectional = c.coin()}).output;
     },
     [](const Choice& c) {
-      return lstm(sequence(c), {.units = 3, .layers = 1 + (c.coin() ? 1 : 0)}).output;
+      return lstm(sequence(c), {.units = 3,
+                                .layers = 1 + (c.coin() ? 1 : 0),
+                                .dropout = c.one_of<double>({0, 0.3})})
+          .output;
     },
     [](const Choice& c) {
       const Value x = sequence(c);

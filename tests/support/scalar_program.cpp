@@ -135,8 +135,8 @@ double apply_elementary(ScalarOp op, double x) {
   }
 }
 
-ScalarProgram::ScalarProgram(const Expr& e, std::vector<std::vector<int64_t>> extents)
-    : root_(e), extents_(std::move(extents)) {
+ScalarProgram::ScalarProgram(const Expr& e, std::vector<std::vector<int64_t>> extents, bool round)
+    : root_(e), extents_(std::move(extents)), round_(round) {
   std::map<const ExprNode*, size_t> places;
   for_each_node(e, [&](const Expr& n) {
     Instruction in{n.get(), {}};
@@ -223,6 +223,7 @@ Number ScalarProgram::run(const std::vector<int64_t>& vars, int64_t batch,
           value = of_int(negate ? wrap(n.dtype, -static_cast<uint64_t>(i)) : i);
         }
     }
+    if (round_ && n.dtype == DType::f32) value.f = static_cast<float>(value.f);
   }
   return values_.back();
 }

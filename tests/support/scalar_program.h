@@ -46,8 +46,9 @@ using ReadElement = std::function<Number(size_t operand, const std::vector<int64
 
 class ScalarProgram {
  public:
-  /// `extents`: the shape of each operand.
-  ScalarProgram(const Expr& e, std::vector<std::vector<int64_t>> extents);
+  /// `extents`: the shape of each operand. `round`: whether each value of dtype f32 is rounded, not
+  /// only the last one.
+  ScalarProgram(const Expr& e, std::vector<std::vector<int64_t>> extents, bool round = false);
 
   /// The value with the loop variables set. Sets `index_error` when a checked index is out of
   /// range.
@@ -63,6 +64,7 @@ class ScalarProgram {
 
   Expr root_;
   std::vector<std::vector<int64_t>> extents_;
+  bool round_;
   std::vector<Instruction> instructions_;
   std::vector<Number> values_;
 };

@@ -82,8 +82,16 @@ double hard_swish(double x, const Attrs&) { return x * clamped(x + 3, 0, 6) / 6;
 
 double log_sigmoid(double x, const Attrs&) { return -std::log(1 + std::exp(-x)); }
 
+/// Adds the mistake that a number is not finite.
+OpTest with_finite(OpTest t, const std::string& attr, double value, const std::string& text) {
+  t.bad.push_back({{{f32, {3}, {}}},
+                   {{attr, value}},
+                   t.op + ": attribute '" + attr + "' must be finite, not " + text});
+  return t;
+}
+
 OpTest celu_test() {
-  OpTest t = activation_test("celu", celu, {{{"alpha", 2.5}}});
+  OpTest t = with_finite(activation_test("celu", celu, {{{"alpha", 2.5}}}), "alpha", NAN, "nan");
   t.bad.push_back({{{f32, {3}, {}}}, {{"alpha", 0.0}}, "celu: attribute 'alpha' must not be 0"});
   return t;
 }
@@ -92,14 +100,16 @@ OpTest softplus_test() {
   OpTest t = activation_test("softplus", softplus,
                              {{{"beta", 2.0}, {"threshold", 5.0}}, {{"beta", -0.5}}});
   t.bad.push_back({{{f32, {3}, {}}}, {{"beta", 0.0}}, "softplus: attribute 'beta' must not be 0"});
-  return t;
+  t.bad.push_back(
+      {{{f32, {3}, {}}}, {{"threshold", NAN}}, "softplus: attribute 'threshold' must not be nan"});
+  return with_finite(t, "beta", NAN, "nan");
 }
 
 OpTest hard_sigmoid_test() {
   OpTest t = activation_test("hard_sigmoid", hard_sigmoid, {{{"alpha", 0.2}, {"beta", 0.75}}});
   t.bad.push_back(
       {{{f32, {3}, {}}}, {{"alpha", 0.0}}, "hard_sigmoid: attribute 'alpha' must be positive"});
-  return t;
+  return with_finite(with_finite(t, "alpha", INFINITY, "inf"), "beta", NAN, "nan");
 }
 
 OpTest prelu_test() {
@@ -145,19 +155,21 @@ OpTest special_prelu_test() {
   return t;
 }
 
-const OpTest kTests[] = {activation_test("relu6", relu6),
-                         activation_test("leaky_relu", leaky_relu,
-                                         {{{"negative_slope", 0.3}}, {{"negative_slope", -0.5}}}),
-                         activation_test("elu", elu, {{{"alpha", 0.5}}}),
-                         activation_test("selu", selu),
-                         celu_test(),
-                         activation_test("silu", silu),
-                         activation_test("mish", mish),
-                         softplus_test(),
-                         activation_test("softsign", softsign),
-                         hard_sigmoid_test(),
-                         activation_test("hard_swish", hard_swish),
-                         activation_test("log_sigmoid", log_sigmoid)};
+const OpTest kTests[] = {
+    activation_test("relu6", relu6),
+    with_finite(activation_test("leaky_relu", leaky_relu,
+                                {{{"negative_slope", 0.3}}, {{"negative_slope", -0.5}}}),
+                "negative_slope", NAN, "nan"),
+    with_finite(activation_test("elu", elu, {{{"alpha", 0.5}}}), "alpha", -INFINITY, "-inf"),
+    activation_test("selu", selu),
+    celu_test(),
+    activation_test("silu", silu),
+    activation_test("mish", mish),
+    softplus_test(),
+    activation_test("softsign", softsign),
+    hard_sigmoid_test(),
+    activation_test("hard_swish", hard_swish),
+    activation_test("log_sigmoid", log_sigmoid)};
 
 const bool kAdded = [] {
   for (const OpTest& t : kTests) {

@@ -46,7 +46,7 @@ OpTest tile_test() {
     });
     return std::vector{s.inputs[0].dtype() == f64 ? y : y.cast(s.inputs[0].dtype())};
   };
-  t.bad = {{{kFloats({3})}, repeats({-1}), "tile: repeats must not be negative"},
+  t.bad = {{{kFloats({3})}, repeats({-1}), "tile: repeats must not be negative, but are [-1]"},
            {{kFloats({kBatch, 3})},
             repeats({2, 1}),
             "tile: the batch dimension of f32[?, 3] cannot be repeated"},
@@ -119,13 +119,14 @@ OpTest split_test() {
     }
     return parts;
   };
-  t.bad = {{{kFloats({5})}, attrs({}, 0), "split: attribute 'sizes' is empty"},
-           {{kFloats({5})}, attrs({6, -1}, 0), "split: sizes must not be negative"},
-           {{kFloats({3, 5})},
-            attrs({2, 2}, 1),
-            "split: the sizes add up to 4, not to 5, the extent of axis 1 of f32[3, 5]"},
-           {{kFloats({kBatch})}, attrs({1}, 0), "split: axis 0 of f32[?] is the batch dimension"},
-           {{kFloats({5})}, attrs({5}, 1), "split: axis 1 is out of range for f32[5] of rank 1"}};
+  t.bad = {
+      {{kFloats({5})}, attrs({}, 0), "split: attribute 'sizes' is empty"},
+      {{kFloats({5})}, attrs({6, -1}, 0), "split: sizes must not be negative, but are [6, -1]"},
+      {{kFloats({3, 5})},
+       attrs({2, 2}, 1),
+       "split: the sizes add up to 4, not to 5, the extent of axis 1 of f32[3, 5]"},
+      {{kFloats({kBatch})}, attrs({1}, 0), "split: axis 0 of f32[?] is the batch dimension"},
+      {{kFloats({5})}, attrs({5}, 1), "split: axis 1 is out of range for f32[5] of rank 1"}};
   return t;
 }
 
@@ -185,7 +186,9 @@ OpTest roll_test() {
       return index;
     })};
   };
-  t.bad = {{{kFloats({3})}, attrs({1, 2}, {0}), "roll: shifts and axes must be of one length"},
+  t.bad = {{{kFloats({3})},
+            attrs({1, 2}, {0}),
+            "roll: shifts and axes must be of one length, not [1, 2] and [0]"},
            {{kFloats({3})}, attrs({1}, {-2}), "roll: axis -2 is out of range for f32[3] of rank 1"},
            {{kFloats({kBatch, 3})},
             attrs({1}, {0}),
@@ -354,6 +357,9 @@ OpTest arange_test() {
       {{},
        {{"type", Type{boolean, {2}, {}}}},
        "arange: attribute 'type' must be a numeric type [n], not bool[2]"},
+      {{}, attrs(f32, 2, NAN, 1), "arange: attribute 'start' must be finite, not nan"},
+      {{}, attrs(f32, 2, 0, INFINITY), "arange: attribute 'step' must be finite, not inf"},
+      {{}, attrs(f32, 2, 0, 0), "arange: attribute 'step' must not be 0"},
       {{}, attrs(i32, 2, 0.5, 1), "arange: attribute 'start' is not representable in i32: 0.5"},
       {{}, attrs(i32, 2, 0, 0.5), "arange: attribute 'step' is not representable in i64: 0.5"},
       {{}, attrs(u8, 3, 1, -1), "arange: the last element is not representable in u8: -1.0"}};

@@ -149,13 +149,14 @@ std::vector<Case> cases() {
 /// Several tiles of queries and keys, samples that are not the first of the whole data, grouped
 /// heads, masks, and everything dropped.
 std::vector<Case> dropout_cases() {
-  return {{{2, 2, 5, 3}, {2, 2, 7, 3}, 4, {{"dropout", 0.3}}, {}, true},
-          {{2, 1, 3, 2}, {2, 1, 5, 2}, 1, {{"dropout", 0.5}}, {}},
-          {{1, 2, 34, 2}, {1, 1, 67, 2}, 1, {{"causal", true}, {"dropout", 0.1}}, {}},
-          {{3, 4, 4, 2}, {3, 2, 6, 2}, 2, {{"dropout", 0.2}}, bool_tensor({4, 6}, 3), true},
-          {{1, 1, 3, 2}, {1, 1, 4, 2}, 2, {{"dropout", 1.0}}, {}},
-          {{1, 2, 3, 2}, {1, 2, 4, 2}, 2, {{"dropout", 0.4}, {"alibi", true}}, {}},
-          {{0, 2, 3, 4}, {0, 2, 6, 4}, 4, {{"dropout", 0.1}}, {}}};
+  return {
+      {{2, 2, 5, 3}, {2, 2, 7, 3}, 4, {{"dropout", 0.3}}, {}, true},
+      {{2, 1, 3, 2}, {2, 1, 5, 2}, 1, {{"dropout", 0.5}}, {}},
+      {{1, 2, 34, 2}, {1, 1, 67, 2}, 1, {{"causal", true}, {"dropout", 0.1}}, {}},
+      {{3, 4, 4, 2}, {3, 2, 6, 2}, 2, {{"dropout", 0.2}}, bool_tensor({4, 6}, 3), true},
+      {{1, 1, 3, 2}, {1, 1, 4, 2}, 2, {{"dropout", 1.0}}, {}},
+      {{1, 2, 3, 2}, {1, 1, 4, 2}, 2, {{"causal", true}, {"scale", -0.5}, {"dropout", 0.2}}, {}},
+      {{0, 2, 3, 4}, {0, 2, 6, 4}, 4, {{"dropout", 0.1}}, {}}};
 }
 
 /// Many queries, many keys: blocks own several strips of lanes. The last block is not full.
@@ -250,6 +251,7 @@ OpTest scaled_dot_product_attention_test() {
       {{q, {f32, {2, 3, 7, 8}, {}}, {f32, {2, 3, 7, 8}, {}}},
        {},
        op + "4 heads of q are no multiple of 3 heads of k"},
+      {{q, k, k}, {{"scale", NAN}}, op + "attribute 'scale' must be finite, not nan"},
       {{q, {f32, {2, 2, 0, 8}, {}}, {f32, {2, 2, 0, 8}, {}}},
        {},
        op + "there are no keys in f32[2, 2, 0, 8]"},

@@ -156,26 +156,35 @@ std::vector<Sample> excluded_samples() {
 std::vector<BadUse> bad_uses(const std::string& op, const std::string& also) {
   const Type x = {f32, {2, 3}, {}}, label = {i64, {2}, {}};
   const std::string expects = op + ": expects integer labels [2]" + also + " for rows f32[2, 3], ";
-  return {{{x, {i64, {3}, {}}}, {}, expects + "got i64[3]"},
-          {{x, {f32, {2}, {}}}, {}, expects + "got f32[2]"},
-          {{{i32, {2, 3}, {}}, label}, {}, op + ": expects a float tensor, got i32[2, 3]"},
-          {{x, label}, {{"axis", int64_t{2}}}, op + ": there is no axis 2 in f32[2, 3]"},
-          {{{f32, {kBatch, 3}, {}}, {i64, {3}, {}}},
-           {{"axis", int64_t{0}}},
-           op + ": axis 0 of the classes is the batch dimension of f32[?, 3]"},
-          {{{f32, {2, 0}, {}}, label}, {}, op + ": rows of zero classes: f32[2, 0]"},
-          {{x, label, {f32, {2}, {}}},
-           {},
-           op + ": weight must be f32[3], one number per class, got f32[2]"},
-          {{x, label},
-           {{"ignore_index", std::vector<int64_t>{1, 2}}},
-           op + ": ignore_index must be one label or empty"},
-          {{x, {u8, {2}, {}}},
-           ignoring(-1),
-           op + ": ignore_index is not representable in the labels' dtype u8"},
-          {{x, label},
-           with({}, "max"),
-           op + ": reduction must be \"none\", \"mean\" or \"sum\", not \"max\""}};
+  return {
+      {{x, {i64, {3}, {}}}, {}, expects + "got i64[3]"},
+      {{x, {f32, {2}, {}}}, {}, expects + "got f32[2]"},
+      {{{i32, {2, 3}, {}}, label}, {}, op + ": expects a float tensor, got i32[2, 3]"},
+      {{x, label}, {{"axis", int64_t{2}}}, op + ": there is no axis 2 in f32[2, 3]"},
+      {{{f32, {kBatch, 3}, {}}, {i64, {3}, {}}},
+       {{"axis", int64_t{0}}},
+       op + ": axis 0 of the classes is the batch dimension of f32[?, 3]"},
+      {{{f32, {2, 0}, {}}, label}, {}, op + ": rows of zero classes: f32[2, 0]"},
+      {{x, label, {f32, {2}, {}}},
+       {},
+       op + ": weight must be f32[3], one number per class, got f32[2]"},
+      {{x, label},
+       {{"ignore_index", std::vector<int64_t>{1, 2}}},
+       op + ": ignore_index must be one label or empty, not [1, 2]"},
+      {{x, {u8, {2}, {}}},
+       ignoring(-1),
+       op + ": ignore_index must be representable in the labels' dtype u8 and in f64, not be -1"},
+      {{x, label},
+       ignoring(INT64_MAX),
+       op + ": ignore_index must be representable in the labels' dtype i64 and in f64, not be "
+            "9223372036854775807"},
+      {{x, label},
+       ignoring((int64_t{1} << 53) + 1),
+       op + ": ignore_index must be representable in the labels' dtype i64 and in f64, not be "
+            "9007199254740993"},
+      {{x, label},
+       with({}, "max"),
+       op + ": reduction must be \"none\", \"mean\" or \"sum\", not \"max\""}};
 }
 
 OpTest nll_loss_test() {

@@ -163,7 +163,7 @@ OpTest conv2d_test() {
        {},
        "conv2d: expects a filter [O, C / groups, KH, KW] of the input's dtype, got f64[2, 2, 3, "
        "3]"},
-      {{x, w}, {{"groups", int64_t{0}}}, "conv2d: attribute 'groups' must be 1 or more"},
+      {{x, w}, {{"groups", int64_t{0}}}, "conv2d: attribute 'groups' must be 1 or more, not 0"},
       {{x, {f32, {2, 3, 3, 3}, {}}},
        {},
        "conv2d: the input f32[1, 2, 5, 5] has 2 channels, but the filter f32[2, 3, 3, 3] takes 3"},

@@ -119,8 +119,7 @@ OpTest conv2d_transpose_test() {
       {{x, w},
        attrs_of({.output_padding = {1}}),
        "conv2d_transpose: attribute 'output_padding' must be at least 0 and below the stride or "
-       "the "
-       "dilation"},
+       "the dilation, not [1]"},
       {{x, w},
        attrs_of({.output_padding = {0, 0, 0}}),
        "conv2d_transpose: attribute 'output_padding' takes one number, or one for the height and "

@@ -319,7 +319,8 @@ OpTest cosine_embedding_loss_test() {
            {{x, x, x}, {}, op + "expects targets [2] of -1 or 1 for rows f32[2, 3], got f32[2, 3]"},
            {{x, x, {f64, {2}, {}}},
             {},
-            op + "expects targets [2] of -1 or 1 for rows f32[2, 3], got f64[2]"}};
+            op + "expects targets [2] of -1 or 1 for rows f32[2, 3], got f64[2]"},
+           {{x, x, y}, {{"margin", NAN}}, op + "attribute 'margin' must be finite, not nan"}};
   return t;
 }
 

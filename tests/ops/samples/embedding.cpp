@@ -47,10 +47,10 @@ OpTest embedding_test() {
       {{table, {f32, {3}, {}}}, {}, "embedding: the index must be an integer tensor, not f32[3]"},
       {{table, index},
        with_padding({}, {5}),
-       "embedding: attribute 'padding_idx' is no row of f32[5, 2]"},
+       "embedding: attribute 'padding_idx' must be a row of f32[5, 2], not [5]"},
       {{table, index},
        with_padding({}, {0, 1}),
-       "embedding: attribute 'padding_idx' takes at most one row"}};
+       "embedding: attribute 'padding_idx' takes at most one row, not [0, 1]"}};
   return t;
 }
 

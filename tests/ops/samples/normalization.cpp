@@ -224,7 +224,17 @@ OpTest lrn_test() {
   t.reference = [](const Sample& s) { return std::vector{lrn_of(s)}; };
   t.slack = 8;
   t.bad = {{{{f32, {3}, {}}}, attrs(3), "lrn: expects a float [N, C, ...], got f32[3]"},
-           {{{f32, {3, 4}, {}}}, attrs(0), "lrn: attribute 'size' must be 1 or more, not 0"}};
+           {{{f32, {3, 4}, {}}},
+            attrs(0),
+            "lrn: attribute 'size' must lie between 1 and 32768, not be 0"},
+           {{{f32, {3, 4}, {}}},
+            attrs(1000000000000),
+            "lrn: attribute 'size' must lie between 1 and 32768, not be 1000000000000"}};
+  for (const char* name : {"alpha", "beta", "k"}) {
+    t.bad.push_back({{{f32, {3, 4}, {}}},
+                     {{"size", int64_t{3}}, {name, NAN}},
+                     "lrn: attribute '" + std::string(name) + "' must be finite, not nan"});
+  }
   return t;
 }
 

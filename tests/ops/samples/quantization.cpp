@@ -192,39 +192,46 @@ OpTest matmul_int8_test() {
   return t;
 }
 
-/// The convolution of x [N, C, H, W] by its definition, with equal strides and paddings of both
-/// axes, and one group.
+/// The convolution of x [N, C, H, W] by its definition, with equal strides, paddings and dilations
+/// of both axes.
 OpTest conv2d_int8_test() {
   OpTest t{.op = "conv2d_int8"};
-  const auto attrs = [](int64_t stride, int64_t padding) {
+  const auto attrs = [](int64_t stride, int64_t padding, int64_t dilation = 1, int64_t groups = 1) {
     return Attrs{{"stride", std::vector{stride}},
                  {"padding", std::vector{padding}},
-                 {"dilation", std::vector{int64_t{1}}},
-                 {"groups", int64_t{1}}};
+                 {"dilation", std::vector{dilation}},
+                 {"groups", groups}};
   };
   t.samples = {{{integers({2, 3, 7, 5}, u8), integers({4, 3, 3, 3}, i8)}, attrs(1, 1), {0}},
                {{integers({1, 5, 7, 7}, i8), integers({3, 5, 3, 3}, i8)}, attrs(2, 1), {}},
                {{integers({2, 17, 3, 3}, u8), integers({5, 17, 1, 1}, i8)}, attrs(1, 0), {0}},
                {{integers({1, 1, 1, 1}, u8), integers({1, 1, 1, 1}, i8)}, attrs(1, 0), {}},
+               {{integers({1, 4, 7, 6}, u8), integers({6, 2, 3, 3}, i8)}, attrs(1, 2, 2, 2), {}},
                {{integers({0, 2, 3, 3}, i8), integers({2, 2, 3, 3}, i8)}, attrs(1, 0), {}}};
   t.reference = [](const Sample& s) {
     const Tensor &x = s.inputs[0], &w = s.inputs[1];
     const int64_t stride = s.attrs.get<std::vector<int64_t>>("stride")[0];
     const int64_t padding = s.attrs.get<std::vector<int64_t>>("padding")[0];
+    const int64_t dilation = s.attrs.get<std::vector<int64_t>>("dilation")[0];
     const int64_t channels = extent(x, 1), height = extent(x, 2), width = extent(x, 3);
-    const int64_t filters = extent(w, 0), taps = extent(w, 2);
-    const auto outputs = [&](int64_t n) { return (n + 2 * padding - taps) / stride + 1; };
+    const int64_t filters = extent(w, 0), taps = extent(w, 2), seen = extent(w, 1);
+    const int64_t filters_per_group = filters / s.attrs.get<int64_t>("groups");
+    const auto outputs = [&](int64_t n) {
+      return (n + 2 * padding - dilation * (taps - 1) - 1) / stride + 1;
+    };
     Tensor y(f64, {extent(x, 0), filters, outputs(height), outputs(width)});
     for (int64_t i = 0; i < y.numel(); ++i) {
       const int64_t q = i % outputs(width), p = i / outputs(width) % outputs(height);
       const int64_t image = i / outputs(width) / outputs(height);
-      for (int64_t c = 0; c < channels; ++c) {
+      const int64_t first = image % filters / filters_per_group * seen;
+      for (int64_t c = 0; c < seen; ++c) {
         for (int64_t tap = 0; tap < taps * taps; ++tap) {
-          const int64_t row = p * stride + tap / taps - padding;
-          const int64_t column = q * stride + tap % taps - padding;
+          const int64_t row = p * stride + tap / taps * dilation - padding;
+          const int64_t column = q * stride + tap % taps * dilation - padding;
           if (row < 0 || row >= height || column < 0 || column >= width) continue;
-          at(y, i) += x.at(((image / filters * channels + c) * height + row) * width + column) *
-                      w.at((image % filters * channels + c) * taps * taps + tap);
+          const int64_t channel = image / filters * channels + first + c;
+          at(y, i) += x.at((channel * height + row) * width + column) *
+                      w.at((image % filters * seen + c) * taps * taps + tap);
         }
       }
     }

@@ -304,6 +304,10 @@ OpTest variance_test(const std::string& op, double (*of_variance)(double)) {
     return std::vector{
         reduced(s, [=](const Row& x) { return of_variance(variance(x, correction)); })};
   };
+  t.bad.push_back({{{f32, {3}, {}}},
+                   {{"correction", INT64_MIN}},
+                   op + ": attribute 'correction' must lie between -9007199254740992 and "
+                        "9007199254740992, not be -9223372036854775808"});
   t.slack = 16;
   return t;
 }

@@ -104,6 +104,8 @@ OpTest clip_test() {
   t.bad = {
       {{{boolean, {3}, {}}}, both, "clip: the operand must be a numeric tensor, not bool[3]"},
       {{{f32, {3}, {}}}, {}, "clip: needs attribute 'min', attribute 'max' or both"},
+      {{{f32, {3}, {}}}, {{"min", NAN}}, "clip: attribute 'min' must not be nan"},
+      {{{f32, {3}, {}}}, {{"max", NAN}}, "clip: attribute 'max' must not be nan"},
       {{{u8, {3}, {}}}, {{"min", -1.0}}, "clip: attribute 'min' is not representable in u8: -1.0"},
       {{{i32, {3}, {}}}, {{"max", 0.5}}, "clip: attribute 'max' is not representable in i32: 0.5"}};
   return t;

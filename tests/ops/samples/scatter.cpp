@@ -111,6 +111,7 @@ OpTest scatter_nd_test() {
     // Distinct indices, where only the last of equal ones counts.
     sample({5, 2}, Tensor::of<int64_t>({3, 1}, std::vector<int64_t>{4, 0, 2}), 0, {});
     sample({2, 3}, Tensor::of<int32_t>({2, 2}, std::vector<int32_t>{1, 2, 0, 1}), 0, {});
+    sample({0, 2}, whole_tensor({0, 1}, 0, 1), 0, {});
     if (std::string(reduce) == "none") continue;
     sample({3, 2, 5}, whole_tensor({3, 3, 1}, 0, 2, u8), 1, {0, 0, 0});
   }
@@ -165,6 +166,7 @@ OpTest index_add_test() {
   sample({2, 3, 7}, whole_tensor({2}, 0, 3, u8), 1, 3, {});
   sample({5, 2}, whole_tensor({7}, 0, 5), 0, 1, {-1, 0, 0});
   sample({5, 3}, whole_tensor({0}, 0, 5), 0, 1, {});
+  sample({0, 3}, whole_tensor({0}, 0, 5), 0, 1, {});
   t.reference = [](const Sample& s) {
     const auto axis = s.attrs.get<int64_t>("axis");
     const Lines to(s.inputs[0].shape(), axis), from(s.inputs[2].shape(), axis);
@@ -190,7 +192,10 @@ OpTest index_add_test() {
        "index_add: f32[2, ?] and index i64[?] both have the batch dimension"},
       {{{i64, {3}, {}}, {i64, {3}, {}}, {i64, {3}, {}}},
        {{"alpha", 0.5}},
-       "index_add: attribute 'alpha' is not representable in i64: 0.5"}};
+       "index_add: attribute 'alpha' is not representable in i64: 0.5"},
+      {{x, {i64, {3}, {}}, x},
+       {{"alpha", NAN}},
+       "index_add: attribute 'alpha' must be finite, not nan"}};
   return t;
 }
 

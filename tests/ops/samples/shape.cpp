@@ -72,7 +72,7 @@ OpTest transpose_test() {
   };
   t.bad = {{{{f32, {2, 3}, {}}},
             {{"perm", Extents{0, 0}}},
-            "transpose: perm must hold each of the 2 dimensions once"}};
+            "transpose: perm must hold each of the 2 dimensions once, not be [0, 0]"}};
   return t;
 }
 
@@ -184,16 +184,18 @@ OpTest slice_test() {
       return at;
     })};
   };
-  t.bad = {{{{f32, {5}, {}}}, attrs({0}, {5}, {0}, {}), "slice: steps must not be 0"},
-           {{{f32, {kBatch}, {}}},
-            attrs({0}, {1}, {}, {}),
-            "slice: the batch dimension of f32[?] cannot be sliced"},
-           {{{f32, {5}, {}}},
-            attrs({0}, {}, {}, {}),
-            "slice: starts, stops, steps and axes must be of one length, no longer than the rank"},
-           {{{f32, {5}, {}}},
-            attrs({0}, {1}, {}, {1}),
-            "slice: axis 1 is out of range for f32[5] of rank 1"}};
+  t.bad = {
+      {{{f32, {5}, {}}}, attrs({0}, {5}, {0}, {}), "slice: steps must not be 0, but are [0]"},
+      {{{f32, {kBatch}, {}}},
+       attrs({0}, {1}, {}, {}),
+       "slice: the batch dimension of f32[?] cannot be sliced"},
+      {{{f32, {5}, {}}},
+       attrs({0}, {}, {}, {}),
+       "slice: starts, stops, steps and axes must be of one length, no longer than the rank of "
+       "f32[5], not [0], ints[], ints[] and ints[]"},
+      {{{f32, {5}, {}}},
+       attrs({0}, {1}, {}, {1}),
+       "slice: axis 1 is out of range for f32[5] of rank 1"}};
   return t;
 }
 
@@ -267,14 +269,18 @@ OpTest pad_test() {
       {{{u8, {5}, {}}},
        attrs({1}, {}, {}, -1),
        "pad: attribute 'value' is not representable in u8: -1.0"},
-      {{{f32, {5}, {}}}, attrs({-1}, {}, {}, 0), "pad: low must not be negative"},
-      {{{f32, {5}, {}}}, attrs({INT64_MAX}, {}, {}, 0), "pad: low must not be above 2147483647"},
+      {{{f32, {5}, {}}},
+       attrs({-1}, {}, {}, 0),
+       "pad: low must lie between 0 and 2147483647, not be [-1]"},
+      {{{f32, {5}, {}}},
+       attrs({INT64_MAX}, {}, {}, 0),
+       "pad: low must lie between 0 and 2147483647, not be [9223372036854775807]"},
       {{{u8, {int64_t{1} << 40}, {}}},
        attrs({}, {}, {INT32_MAX}, 0),
        "pad: dimension 0 of u8[1099511627776] grows too large"},
       {{{f32, {5}, {}}},
        attrs({1, 1}, {}, {}, 0),
-       "pad: low needs one entry per dimension of f32[5]"},
+       "pad: low needs one entry per dimension of f32[5], not [1, 1]"},
       {{{f32, {kBatch}, {}}},
        attrs({1}, {}, {}, 0),
        "pad: the batch dimension of f32[?] cannot be padded"}};
