@@ -10,6 +10,7 @@
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
+#include "executor/fluidrun/optimizer_flags.h"
 #include "executor/fluidrun/parameter_flags.h"
 #include "executor/fluidrun/recipe_flags.h"
 #include "executor/launcher/print_to.h"
@@ -24,6 +25,7 @@ struct BenchFlags {
   std::string program, data, recipes;
   int64_t batch = 0, micro_batches = 1, steps = 50, warmup = 10, repeat = 5;
   ReadingFlags reading;
+  OptimizerFlags optimizer;
   ParameterFlags parameters;
   PlaceFlags place;
   ProfileFlags profile;
@@ -31,6 +33,7 @@ struct BenchFlags {
 
 int run(const BenchFlags& flags) {
   Program program = open_program(flags.program);
+  set_optimizer(program, flags.optimizer);
   set_parameters(program, flags.parameters);
   Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true, flags.reading);
   ExecutorOptions options = training_options(flags.place, 0, reader.batch_sizes().front());
@@ -89,6 +92,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(validate_positive_integer)
       ->type_name("N")
       ->capture_default_str();
+  add_optimizer_flags(*command, flags->optimizer);
   add_parameter_flags(*command, flags->parameters);
   add_place_flags(*command, flags->place);
   add_loss_scale_flags(*command, flags->place.amp.loss_scale);
