@@ -267,13 +267,15 @@ SampleSourcePtr open_csv(const DataArgs& args) {
   ScannedFile opened = scan_text_file(
       args, context.given(), csv_record_syntax(),
       [&](ScannedFile& scanned) { CsvScan(context, rows_of(*scanned.file), scanned).run(); });
-  const ColumnTablePtr table =
-      context.save_learned_table(ColumnTable::from_json(opened.scan.table, args.path()));
+  const auto table =
+      std::make_shared<const ColumnTable>(ColumnTable::from_json(opened.scan.table, args.path()));
   CsvRows rows = rows_of(*opened.file);
   const bool is_in_memory = opened.is_in_memory;
-  return open_records(
-      std::make_shared<CsvSource>(context, std::move(rows), std::move(opened), table),
-      is_in_memory);
+  SampleSourcePtr source =
+      open_records(std::make_shared<CsvSource>(context, std::move(rows), std::move(opened), table),
+                   is_in_memory);
+  context.save_learned_table(*table);  // after the rows in memory were parsed, which may throw
+  return source;
 }
 
 }  // namespace

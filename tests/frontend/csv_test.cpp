@@ -345,6 +345,9 @@ TEST_F(Csv, TablesAreKept) {
   write_plain(table, "{\"moments\": {}}");
   expect_error(train, "?label=y&categories=c" + options,
                "'" + table + "' is not a table of columns that Fluid wrote");
+  const std::string bad = dir_.file("bad.json");
+  expect_error("a,y\n1,0\nx,1\n", "?label=y&table=" + bad, "t.csv:3: column 'a': 'x'");
+  EXPECT_FALSE(std::filesystem::exists(bad)) << "of data that cannot be read";
   const std::string absent = dir_.file("absent.safetensors");
   expect_error(train, "?label=y&categories=c&table=" + absent,
                "there is no file '" + absent + "': a table is read from a .safetensors file");
