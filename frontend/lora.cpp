@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "frontend/files/safetensors.h"
 #include "frontend/init.h"
@@ -104,10 +105,20 @@ void freeze_base(ir::Graph& graph) {
   freeze_running_statistics(graph);
 }
 
+/// Throws UserError if the rank of the adapters is above the largest possible rank of weight `w`.
+void check_rank(const Value& w, const Lora& options, const Loc& loc) {
+  const int64_t most = std::min(w.shape()[0].size, w.shape()[1].size);
+  if (options.rank <= most) return;
+  throw UserError(loc, "lora: rank " + std::to_string(options.rank) + " is above the rank of '" +
+                           w.op()->symbol + "' " + w.type().str() + ", at most " +
+                           std::to_string(most));
+}
+
 /// Adds adapters to the weights for whose names `selected` returns true. Returns whether there are
-/// any.
+/// any. With `checks_rank`, throws UserError for a rank above that of a weight.
 template <class F>
-bool add_adapters(ir::Graph& graph, const Lora& options, const Loc& loc, F selected) {
+bool add_adapters(ir::Graph& graph, const Lora& options, bool checks_rank, const Loc& loc,
+                  F selected) {
   check_options(options, loc);
   std::vector<ir::Op*> products;
   for (const auto& op : graph.ops) {
@@ -119,6 +130,9 @@ bool add_adapters(ir::Graph& graph, const Lora& options, const Loc& loc, F selec
     const std::string& name = product->operands[1].op()->symbol;
     if (graph.find("param", name + ".lora_a") == nullptr) continue;
     throw UserError(loc, "lora: '" + name + "' has adapters already");
+  }
+  for (const ir::Op* product : products) {
+    if (checks_rank) check_rank(product->operands[1], options, loc);
   }
   std::map<std::string, AdapterValues> adapters;
   for (ir::Op* product : products) add_low_rank_product(*product, adapters, options);
@@ -142,9 +156,8 @@ bool is_lora_adapter(const ir::Op& param) { return param.attrs.has(kLoraOf); }
 void lora(Program& program, const std::string& pattern, const Lora& options, const Loc& loc) {
   ir::Graph& graph = program.ir().main();
   const NamePattern names(pattern);
-  if (add_adapters(graph, options, loc, [&](const std::string& n) { return names.selects(n); })) {
-    return;
-  }
+  const auto selected = [&](const std::string& n) { return names.selects(n); };
+  if (add_adapters(graph, options, /*checks_rank=*/true, loc, selected)) return;
   throw UserError(loc, "lora: pattern '" + pattern + "' matches no weight of a linear layer" +
                            pattern_suggestion(pattern, linear_weight_names(graph)));
 }
@@ -164,7 +177,8 @@ void lora_from_file(Program& program, const std::string& path, const Loc& loc) {
     }
     const std::string weight = entry.substr(0, colon);
     const Lora options = parse_lora(entry.substr(colon + 1));
-    if (!add_adapters(graph, options, loc, [&](const std::string& n) { return n == weight; })) {
+    const auto selected = [&](const std::string& n) { return n == weight; };
+    if (!add_adapters(graph, options, /*checks_rank=*/false, loc, selected)) {
       throw UserError(loc,
                       path + ": holds adapters of '" + weight +
                           "', which is no weight of a linear layer of the program; there are " +
@@ -199,6 +213,7 @@ std::string lora_metadata(const std::vector<LoraAdapter>& adapters) {
 
 Lora parse_lora(const std::string& settings) {
   Lora lora;
+  std::set<std::string> names;
   for (size_t begin = 0; begin <= settings.size();) {
     const size_t end = std::min(settings.find(',', begin), settings.size());
     const std::string setting = settings.substr(begin, end - begin);
@@ -206,6 +221,7 @@ Lora parse_lora(const std::string& settings) {
     const std::string value = setting.substr(std::min(name.size() + 1, setting.size()));
     const auto rank = parse_number<int64_t>(value);
     const auto alpha = parse_number<double>(value);
+    if (!names.insert(name).second) throw UserError("'" + name + "' is given twice");
     if (name == "rank" && rank && *rank > 0) {
       lora.rank = *rank;
     } else if (name == "alpha" && alpha && *alpha > 0 && std::isfinite(*alpha)) {

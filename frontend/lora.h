@@ -27,7 +27,7 @@ struct Lora {
 /// Executor::load() reads the base weights from one file and the adapters from another.
 ///
 /// Throws UserError if the pattern selects no weight of a linear layer, if a weight has adapters
-/// already, or if rank or alpha is not positive.
+/// already, if rank or alpha is not positive, or if rank is above min(in, out).
 void lora(Program& program, const std::string& pattern, const Lora& options = {},
           const Loc& loc = Loc::here());
 
@@ -52,7 +52,8 @@ inline constexpr std::string_view kLoraMetadata = "fluid.lora";
 /// Returns the text of the metadata entry kLoraMetadata for `adapters`.
 std::string lora_metadata(const std::vector<LoraAdapter>& adapters);
 
-/// Parses "rank=8,alpha=16". Throws UserError for other text.
+/// Parses "rank=8,alpha=16". Throws UserError for other text, and for a setting that is given
+/// twice.
 Lora parse_lora(const std::string& settings);
 
 }  // namespace fluid

@@ -71,4 +71,9 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
   return found.empty() ? "" : " (did you mean '" + ir::escape_control_characters(found) + "'?)";
 }
 
+std::string suggest_names(std::string_view name, std::span<const std::string> candidates) {
+  const std::string near = did_you_mean(name, candidates);
+  return near.empty() ? "; there are " + nearest_names(name, candidates, candidates.size()) : near;
+}
+
 }  // namespace fluid

@@ -12,4 +12,7 @@ namespace fluid {
 std::string nearest_names(std::string_view name, std::span<const std::string> names,
                           size_t max_names);
 
+/// Returns did_you_mean(), or if it is empty, all candidates: "; there are 'relu', 'tanh'".
+std::string suggest_names(std::string_view name, std::span<const std::string> candidates);
+
 }  // namespace fluid

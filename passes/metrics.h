@@ -10,6 +10,10 @@ namespace fluid {
 /// `accuracy`.
 bool is_metric(Value v);
 
+/// Whether larger values of the metric `v` are better, as those of `accuracy` are. False for a
+/// value that is no metric.
+bool is_larger_better(Value v);
+
 /// Computes a metric from its statistics. `op`: the metric op.
 double metric_value(const ir::Op& op, std::span<const double> statistics);
 

@@ -11,6 +11,7 @@
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
+#include "executor/fluidrun/optimizer_flags.h"
 #include "executor/fluidrun/parameter_flags.h"
 #include "executor/fluidrun/recipe_flags.h"
 #include "executor/launcher/print_to.h"
@@ -27,6 +28,7 @@ struct BenchFlags {
   int64_t batch = 0, micro_batches = 1, steps = 50, warmup = 10, repeat = 5;
   std::optional<int64_t> length;
   ReadingFlags reading;
+  OptimizerFlags optimizer;
   ParameterFlags parameters;
   PlaceFlags place;
   ProfileFlags profile;
@@ -84,6 +86,7 @@ void bench_inference(const BenchFlags& flags, Program program, Mode mode) {
 
 int run(const BenchFlags& flags) {
   Program program = open_program(flags.program);
+  set_optimizer(program, flags.optimizer);
   set_parameters(program, flags.parameters);
   const Mode mode = parse_step_mode(flags.mode);
   if (mode == Mode::train) {
@@ -127,6 +130,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(validate_positive_integer)
       ->type_name("N")
       ->capture_default_str();
+  add_optimizer_flags(*command, flags->optimizer);
   add_parameter_flags(*command, flags->parameters);
   add_place_flags(*command, flags->place);
   add_loss_scale_flags(*command, flags->place.amp.loss_scale);

@@ -333,7 +333,9 @@ int run(const DataFlags& flags) {
   const DataSource data =
       open_data(flags.spec, flags.split,
                 {.bad_records = leaves_out_bad_records ? BadRecords::drop : BadRecords::stop,
-                 .cache_dir = flags.cache_dir});
+                 .cache_dir = flags.cache_dir,
+                 .writes_tables = false,
+                 .on_learned_table = print_learned_table});
   // A stream cannot skip bad records: data.reader() throws UserError.
   if (data.stream != nullptr && flags.skips()) data.reader({.bad_records = BadRecords::drop});
   if (flags.check) data.data().check_files();
@@ -375,9 +377,7 @@ void add_data(CLI::App& app, Action& action) {
       ->needs(rate)
       ->type_name("N")
       ->capture_default_str();
-  command->add_option("--workers", flags->workers, "threads that read samples (default: all cores)")
-      ->check(validate_positive_integer)
-      ->type_name("N");
+  add_workers_flag(*command, flags->workers, "threads that read samples (default: all cores)");
   begin_group(*command, kDeviceGroup);
   add_cache_flag(*command, flags->cache_dir);
   command->footer("Examples:\n  fluidrun data digits --check --draw 1\n\n" + data_help());

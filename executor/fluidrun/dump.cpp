@@ -9,8 +9,11 @@
 
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
+#include "executor/fluidrun/inputs.h"
 #include "frontend/files/npy.h"
+#include "frontend/name_pattern.h"
 #include "frontend/named_values.h"
+#include "frontend/parameter_groups.h"
 #include "frontend/recipe_parameters.h"
 #include "ir/error.h"
 #include "ir/near.h"
@@ -25,17 +28,49 @@ namespace {
 constexpr std::string_view kGradient = ".grad";
 constexpr size_t kMaxNames = 8;
 
-/// All names that --dump accepts.
+/// Whether retain_gradient() can keep the gradient of the variable.
+bool has_dense_gradient(const ir::Op& variable) {
+  return source_kind(variable) == SourceKind::parameter && !is_frozen_variable(variable) &&
+         !variable.attrs.get_or("sparse", false);
+}
+
+/// All names that --dump accepts. Gradients of frozen and of sparse parameters are not among them.
 std::vector<std::string> known_names(const Program& program) {
   std::vector<std::string> names = value_names(program);
   for (const auto& [name, op] : variables_by_name(program.ir().main())) {
     names.emplace_back(name);
-    if (source_kind(*op) == SourceKind::parameter) {
-      names.push_back(std::string(name) + std::string(kGradient));
-    }
+    if (has_dense_gradient(*op)) names.push_back(std::string(name) + std::string(kGradient));
   }
+  for (const ir::Op* feed : feeds_of(program.ir())) names.push_back(feed->symbol);
   for (const ir::Output& o : program.ir().main().outputs) names.push_back(o.name);
   return names;
+}
+
+/// The names that `text`, the value of --dump, selects, each once. Throws UserError for a pattern
+/// that selects none.
+std::vector<std::string> selected_names(const Program& program, const std::string& text) {
+  std::vector<std::string> selected;
+  const auto select = [&](const std::string& name) {
+    if (std::ranges::find(selected, name) == selected.end()) selected.push_back(name);
+  };
+  for (const std::string& part : ir::split_at_commas(text)) {
+    if (part.find_first_of("*?[") == std::string::npos) {
+      select(part);
+      continue;
+    }
+    const std::vector<std::string> known = known_names(program);
+    const NamePattern pattern(part);
+    bool found = false;
+    for (const std::string& name : known) {
+      if (!pattern.matches(name)) continue;
+      found = true;
+      select(name);
+    }
+    if (found) continue;
+    throw UserError(fmt::format("--dump {}: the pattern matches no value{}", part,
+                                pattern_suggestion(part, known)));
+  }
+  return selected;
 }
 
 }  // namespace
@@ -45,8 +80,8 @@ void add_dump_flags(CLI::App& command, DumpFlags& flags) {
   CLI::Option* names =
       command
           .add_option("--dump", flags.names,
-                      "write these values of a step as .npy files: outputs, parameters, gradients "
-                      "(fc0.w.grad) and layers (bn1)")
+                      "write these values of a step as .npy files: outputs, feeds, parameters, "
+                      "gradients (fc0.w.grad) and layers (bn1); * ? and [ab] select several (fc*)")
           ->type_name("NAME,...");
   command.add_option("--dump-steps", flags.steps, "number of steps of this run that --dump writes")
       ->check(validate_positive_integer)
@@ -61,7 +96,7 @@ void add_dump_flags(CLI::App& command, DumpFlags& flags) {
 
 StepDump::StepDump(Program& program, const DumpFlags& flags) : flags_(flags) {
   if (flags.names.empty()) return;
-  for (const std::string& name : ir::split_at_commas(flags.names)) {
+  for (const std::string& name : selected_names(program, flags.names)) {
     values_.push_back(dumped_value(program, name));
   }
   std::error_code error;
@@ -89,7 +124,8 @@ StepDump::DumpedValue StepDump::dumped_value(Program& program, const std::string
             .source = kept_gradient_name(parameter),
             .recipes = recipes_that_train(graph, parameter)};
   }
-  const Value value = named_value(program, name);
+  ir::Op* feed = graph.find("data", name);
+  const Value value = feed == nullptr ? named_value(program, name) : feed->result();
   if (!value && is_value_of_scan_step(program, name)) {
     throw UserError(fmt::format(
         "--dump {}: each step of a scan computes another one; the scan can collect them", name));

@@ -16,7 +16,7 @@ namespace fluid {
 
 /// Values of --dump, --dump-steps and --dump-dir.
 struct DumpFlags {
-  std::string names;  ///< comma-separated names of values; empty: no files
+  std::string names;  ///< comma-separated names or patterns of values; empty: no files
   std::string directory = "dump";
   int64_t steps = 1;  ///< number of training steps of this run to dump
 };
@@ -27,8 +27,8 @@ void add_dump_flags(CLI::App& command, DumpFlags& flags);
 class StepDump {
  public:
   /// Makes `program` compute the values in `flags.names`. A name is an output, a parameter or
-  /// state, "PARAMETER.grad", a layer or a named value. Throws UserError for an unknown name, and
-  /// suggests similar names.
+  /// state, "PARAMETER.grad", a feed, a layer or a named value. Throws UserError for an unknown
+  /// name, and for a pattern that matches none, and suggests similar names.
   StepDump(Program& program, const DumpFlags& flags);
 
   /// `steps_before`: number of training steps before this run; 0 unless this run resumes a

@@ -8,6 +8,7 @@
 
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
+#include "executor/fluidrun/tensor_io.h"
 #include "executor/launcher/print_to.h"
 #include "executor/trainer/running_means.h"
 #include "ir/atomic_file.h"
@@ -148,7 +149,10 @@ void add_report_flags(CLI::App& command, ReportFlags& flags) {
 
 std::optional<EvaluationReport> start_report(Program& program, const ReportFlags& flags) {
   if (!flags.enabled()) return std::nullopt;
-  if (flags.writes_file()) check_writable(flags.file);
+  if (flags.writes_file()) {
+    check_extension(flags.file, {".json"}, "the report is");
+    check_writable(flags.file);
+  }
   EvaluationReportOptions options;
   if (flags.worst > 0) options.worst = flags.worst;
   return EvaluationReport(program, options);

@@ -14,6 +14,7 @@
 #include "executor/launcher/print_to.h"
 #include "executor/options/option_checks.h"
 #include "executor/places/place_machine.h"
+#include "executor/trainer/best_epoch.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
 #include "ir/number.h"
@@ -357,7 +358,7 @@ void add_best_epoch_flags(CLI::App& command, BestEpochFlags& flags) {
   command
       .add_option("--best", flags.output,
                   "metric on --val that selects the best epoch: accuracy:max, loss:min (default: "
-                  "the minimized loss)")
+                  "the minimized loss); max is the default for metrics such as accuracy")
       ->type_name("OUTPUT:max|OUTPUT:min");
   command
       .add_option("--patience", flags.patience,
@@ -370,12 +371,16 @@ void add_best_epoch_flags(CLI::App& command, BestEpochFlags& flags) {
       ->type_name("FILE");
 }
 
-void set_best_epoch(FitOptions& options, const BestEpochFlags& flags, bool has_validation) {
+void set_best_epoch(FitOptions& options, const BestEpochFlags& flags, const Program& program,
+                    bool has_validation) {
   const char* flag = !flags.output.empty() ? "--best"
                      : flags.patience      ? "--patience"
                      : !flags.save.empty() ? "--save-best"
                                            : nullptr;
   if (flag != nullptr && !has_validation) throw UserError(fmt::format("{} needs --val", flag));
+  if (!flags.output.empty()) {
+    check_scalar_output(program, flags.output.substr(0, flags.output.rfind(':')), "--best");
+  }
   options.best = flags.output;
   options.patience = flags.patience;
   options.save_best = flags.save;

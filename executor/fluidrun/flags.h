@@ -128,8 +128,9 @@ struct BestEpochFlags {
 };
 void add_best_epoch_flags(CLI::App& command, BestEpochFlags& flags);
 /// Copies the flags to `options`. Throws UserError if a flag needs validation data but
-/// `has_validation` is false.
-void set_best_epoch(FitOptions& options, const BestEpochFlags& flags, bool has_validation);
+/// `has_validation` is false, and if --best names no scalar output of `program`.
+void set_best_epoch(FitOptions& options, const BestEpochFlags& flags, const Program& program,
+                    bool has_validation);
 
 /// The values of --checkpoint-dir, --checkpoint-every, --keep and --resume.
 struct CheckpointFlags {

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <set>
 
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/launcher/print_to.h"
 #include "executor/session/batch_length.h"
+#include "executor/session/feeds.h"
 #include "frontend/lora.h"
 #include "frontend/readers/spec.h"
 #include "frontend/readers/stage_spec.h"
@@ -86,9 +88,50 @@ void drop_unused_columns(DataSource& source, const Program& program, const std::
   }
 }
 
+/// The feeds that an op of the program reads.
+std::set<const ir::Op*> used_feeds(const Program& program) {
+  std::set<const ir::Op*> feeds;
+  for (const auto& op : program.ir().main().ops) {
+    for (const Value& v : op->operands) {
+      if (source_kind(*v.op()) == SourceKind::feed) feeds.insert(v.op());
+    }
+  }
+  return feeds;
+}
+
+/// Throws UserError for a column of `data` whose type does not match the feed of its name. The step
+/// checks each batch, but is compiled before.
+void check_column_types(const Program& program, const SampleData& data, const std::string& spec) {
+  const Batch sample = data.sample_types();
+  const int64_t length = length_of(program, data);
+  for (const ir::Op* op : used_feeds(program)) {
+    const Tensor* column = sample.find(op->symbol);
+    if (column == nullptr) continue;
+    const Type type = op->results.at(0).type;
+    Feed feed = {.name = op->symbol, .declared_dtype = type.dtype, .type = type};
+    feed.type.shape = type.shape.at_length(length);
+    if (matches_feed(feed, *column, sample.size)) continue;
+    Type given{column->dtype(), Shape(column->shape().begin(), column->shape().end()), {}};
+    given.shape.front() = kBatch;
+    throw UserError(fmt::format("data '{}': column '{}' is {}, but the feed of this name is {}",
+                                spec, op->symbol, given.str(), type.str()));
+  }
+}
+
 /// Returns the number of samples; INT64_MAX for a stream.
 int64_t samples_of(const DataSource& data) {
   return data.stream != nullptr ? std::numeric_limits<int64_t>::max() : data.source->samples();
+}
+
+/// Prints to stderr which stages of `spec` change samples at random. `flag`: the flag whose value
+/// `spec` is.
+void print_random_stages(const char* flag, const std::string& spec) {
+  const std::vector<std::string> stages = random_stages(spec);
+  if (stages.empty()) return;
+  print_to(stderr,
+           "{}: the random stages {} change the samples; validation usually has deterministic "
+           "stages alone, such as resize and center_crop\n",
+           flag, fmt::join(stages, ", "));
 }
 
 /// Opens the data `spec`, and encodes its columns with the column table in `training`, if any.
@@ -96,11 +139,13 @@ int64_t samples_of(const DataSource& data) {
 DataSource open_with_table(const std::string& spec, const std::string& split,
                            const ReadingFlags& reading, const World& world,
                            const TrainingTable& training) {
-  DataSource source = open_data(spec, split,
-                                {.bad_records = bad_records_of(reading, split == "train"),
-                                 .training_table = training.table,
-                                 .first_pass = {.rank = world.rank, .world = world.size},
-                                 .cache_dir = reading.cache_dir});
+  OpenOptions options = {.bad_records = bad_records_of(reading, split == "train"),
+                         .training_table = training.table,
+                         .first_pass = {.rank = world.rank, .world = world.size},
+                         .cache_dir = reading.cache_dir,
+                         .writes_tables = reading.writes_tables};
+  if (world.rank == 0) options.on_learned_table = print_learned_table;
+  DataSource source = open_data(spec, split, options);
   const bool is_from_file = training.table != nullptr && !training.file.empty();
   if (is_from_file && uses_training_table(spec, *training.table)) {
     print_to(stderr, "data '{}': columns are read as in training, by the table in {}\n", spec,
@@ -213,6 +258,7 @@ TrainingTable training_table(const ParamsFlags& flags, const std::string& spec) 
 Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch,
                            const ReadingFlags& reading, const TrainingTable& training) {
   DataSource source = open_with_table(spec, "test", reading, {}, training);
+  print_random_stages("--data", spec);
   drop_unused_columns(source, program, spec, /*must_feed_all=*/false);
   const bool full = batch == 0 && source.full_batch && source.stream == nullptr;
   if (batch == 0) batch = full ? source.source->samples() : kDefaultBatch;
@@ -225,7 +271,11 @@ Reader open_reader(const Program& program, const std::string& spec, const std::s
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const ReadingFlags& reading, const World& world, const TrainingTable& training) {
   DataSource source = open_with_table(spec, split, reading, world, training);
+  if (split != "train" && world.rank == 0) {
+    print_random_stages(split == "val" ? "--val" : "--data", spec);
+  }
   drop_unused_columns(source, program, spec, /*must_feed_all=*/true);
+  check_column_types(program, source.data(), spec);
   const int64_t samples = samples_of(source);
   const int64_t all = samples / world.size + (samples % world.size > 0);
   if (batch == 0) batch = source.full_batch && source.stream == nullptr ? all : kDefaultBatch;
@@ -323,7 +373,7 @@ std::string data_help() {
          "val=0.2&seed=1 holds out a fifth of the training rows for split=test, which --val, eval "
          "and predict read; split=COLUMN: a column holds train, val or test; split=COLUMN:VALUE: "
          "the rows with VALUE are for validation (neither with mnist and cifar10)\n"
-         "Stages change the images, one after the other: SPEC|STAGE|STAGE\n" +
+         "  stages change the images, one after the other: SPEC|STAGE|STAGE\n" +
          stages_help();
 }
 

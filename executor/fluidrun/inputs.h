@@ -66,8 +66,9 @@ inline constexpr int64_t kDefaultBatch = 100;
 /// `shuffle_seed`, unless one step reads all samples. Options in `spec` override the arguments.
 /// Drops columns whose names match no feed. With --on-bad-record skip, replaces bad records of
 /// split "train" by other samples, and leaves out bad records of other splits. Prints notes to
-/// stderr about dropped columns, about feeds that no column matches, and about the use of a table
-/// from a file. Throws UserError if no column remains.
+/// stderr about dropped columns, about feeds that no column matches, about the use of a table from
+/// a file, and about random stages of other splits than "train". Throws UserError if no column
+/// remains.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const ReadingFlags& reading, const World& world = {},

@@ -8,6 +8,7 @@
 #include "executor/launcher/print_to.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
+#include "ir/text.h"
 
 namespace fluid {
 namespace {
@@ -126,8 +127,8 @@ void report_learning_rates(const LearningRateCurve& curve, const std::string& fi
     print_to(stdout, "no suggestion: the loss does not fall\n");
   }
   if (file.empty()) return;
-  write_file_atomically(
-      file, file.ends_with(".csv") ? learning_rate_csv(curve) : learning_rate_svg(curve));
+  write_file_atomically(file, ir::lowercase(file).ends_with(".csv") ? learning_rate_csv(curve)
+                                                                    : learning_rate_svg(curve));
 }
 
 }  // namespace fluid

@@ -102,12 +102,20 @@ std::string equals_sign_hint(const CLI::App& app, std::span<char* const> argumen
   return "";
 }
 
+/// Returns the hint ": write -- before the program" if `word` is the program of `launch` without
+/// the separator, else "".
+std::string separator_hint(const CLI::App& app, const std::string& word) {
+  const auto chosen = app.get_subcommands();
+  const bool launches = !chosen.empty() && chosen.front()->get_name() == "launch";
+  return launches && !word.starts_with('-') ? ": write -- before the program" : "";
+}
+
 int parse_error(const CLI::App& app, const CLI::ParseError& error,
                 std::span<char* const> arguments) {
   std::string what = error.what();
   const std::vector<std::string> rest = app.remaining(true);
   if (!rest.empty()) {
-    const std::string hint = equals_sign_hint(app, arguments);
+    const std::string hint = separator_hint(app, rest.front()) + equals_sign_hint(app, arguments);
     what = "'" + rest.front() + "' is not expected" +
            (hint.empty() ? did_you_mean(rest.front(), suggestion_candidates(app)) : hint);
   }
@@ -123,6 +131,19 @@ int parse_error(const CLI::App& app, const CLI::ParseError& error,
   const std::string help = chosen.empty() ? "" : " " + chosen.front()->get_name();
   what = what.substr(0, what.find('\n')) + "; see fluidrun" + help + " --help";
   return report(what, kUserError);
+}
+
+/// Throws UserError for an option of the chosen subcommand whose value is empty, as that of an
+/// unset shell variable is. An empty --cache-dir disables the caches.
+void check_no_value_is_empty(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    for (const CLI::Option* option : command->get_options()) {
+      const std::vector<std::string>& values = option->results();
+      const bool has_empty = std::ranges::find(values, "") != values.end();
+      if (!has_empty || option->get_positional() || option->get_name() == "--cache-dir") continue;
+      throw UserError(option->get_name() + ": the value is empty");
+    }
+  }
 }
 
 /// Opens /dev/null for each standard stream that is closed. Otherwise the next opened file would
@@ -217,6 +238,7 @@ int main_of(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return parse_error(app, error, {argv, separator});
   }
+  check_no_value_is_empty(app);
   return action();
 }
 

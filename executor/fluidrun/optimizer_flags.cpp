@@ -12,6 +12,7 @@
 #include "frontend/optimizers.h"
 #include "ir/error.h"
 #include "ops/optim/optimizer.h"
+#include "ops/optim/schedule.h"
 #include "ops/table.h"
 #include "passes/rewrite.h"
 
@@ -82,11 +83,7 @@ void set_attribute(ir::Op& train, const std::string& name, const Attr& value,
                                 *optimizer.name, join_names(known)));
   }
   train.attrs.set(name, value);
-  try {
-    infer_types(train);
-  } catch (const UserError& e) {
-    throw UserError(fmt::format("{}: {}", command_line_text, e.what()));
-  }
+  check_recipe_settings(train, command_line_text);
 }
 
 /// The optimizer flags on the command line, for error messages.
@@ -139,6 +136,16 @@ void set_optimizer(Program& program, const OptimizerFlags& flags, const std::str
   for (const auto& [name, flag] : flags.settings) {
     if (flag.is_set()) set_attribute(*train, name, flag.value(), flag.command_line_text());
   }
+}
+
+void check_lr_is_used(Program& program, const OptimizerFlags& flags, const std::string& recipe) {
+  const ir::Op* train = recipe_to_change(program, "", recipe);
+  if (train == nullptr || flags.lr == 0) return;
+  if (train->attrs.get_or("schedule", std::string()) != kPiecewiseSchedule) return;
+  throw UserError(
+      fmt::format("--lr {}: the schedule '{}' replaces the learning rate by its values, which "
+                  "--schedule-values sets",
+                  flags.lr, kPiecewiseSchedule));
 }
 
 }  // namespace fluid

@@ -24,4 +24,9 @@ void add_optimizer_flags(CLI::App& command, OptimizerFlags& flags);
 /// names the flag.
 void set_optimizer(Program& program, const OptimizerFlags& flags, const std::string& recipe = "");
 
+/// Throws UserError if --lr is given, but the schedule of the recipe `recipe` replaces the learning
+/// rate. Called after set_schedule().
+void check_lr_is_used(Program& program, const OptimizerFlags& flags,
+                      const std::string& recipe = "");
+
 }  // namespace fluid

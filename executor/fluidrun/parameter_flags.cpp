@@ -9,9 +9,11 @@
 
 #include "executor/fluidrun/help.h"
 #include "frontend/lora.h"
+#include "frontend/name_pattern.h"
 #include "frontend/parameter_groups.h"
 #include "ir/error.h"
 #include "ir/number.h"
+#include "ops/source_kind.h"
 
 namespace fluid {
 namespace {
@@ -119,6 +121,22 @@ void for_each_text(const char* flag, const std::vector<std::string>& texts, F ap
   }
 }
 
+/// Throws UserError if `group` has a setting of training, and all parameters that it selects are
+/// frozen.
+void check_is_trained(const Program& program, const ParameterGroup& group) {
+  const bool sets_training =
+      group.lr_scale || group.decay_scale || group.l1 || group.l2 || group.max_norm;
+  if (!sets_training) return;
+  const NamePattern pattern(group.pattern);
+  std::string frozen;
+  for (const auto& op : program.ir().main().ops) {
+    if (source_kind(*op) != SourceKind::parameter || !pattern.selects(op->symbol)) continue;
+    if (!is_frozen_variable(*op)) return;
+    if (frozen.empty()) frozen = op->symbol;
+  }
+  throw UserError("changes nothing: '" + frozen + "' is frozen, as are all selected parameters");
+}
+
 void add_pattern_option(CLI::App& command, const char* name, std::vector<std::string>& texts,
                         const char* type, const char* description) {
   command.add_option(name, texts, description)->allow_extra_args(false)->type_name(type);
@@ -161,6 +179,8 @@ void set_parameters(Program& program, const ParameterFlags& flags) {
   });
   for_each_text("--param", flags.groups,
                 [&](const std::string& text) { apply(parse_group(text)); });
+  for_each_text("--param", flags.groups,
+                [&](const std::string& text) { check_is_trained(program, parse_group(text)); });
 }
 
 std::string pattern_help() {

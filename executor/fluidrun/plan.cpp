@@ -11,6 +11,7 @@
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
+#include "executor/fluidrun/optimizer_flags.h"
 #include "executor/fluidrun/parameter_flags.h"
 #include "executor/fluidrun/plan_world.h"
 #include "executor/fluidrun/planned_step.h"
@@ -39,6 +40,7 @@ struct PlanFlags {
   int64_t batch = 1, micro_batches = 1;
   std::optional<int64_t> length;
   bool kernels = false, json = false;
+  OptimizerFlags optimizer;
   ParameterFlags parameters;
   PlanWorldFlags world;
   PlaceFlags place;
@@ -221,6 +223,9 @@ void print_memory(const PlannedStep& step, const std::optional<MemoryLimit>& lim
 
 int run(const PlanFlags& flags) {
   Program program = open_program(flags.program);
+  set_optimizer(
+      program, flags.optimizer,
+      flags.recipe.empty() ? "" : recipe_called(program, flags.recipe, "--recipe " + flags.recipe));
   set_parameters(program, flags.parameters);
   apply_length_flag(program, flags.length);
   const bool needs_one_recipe = !flags.recipe.empty() || flags.world.world;
@@ -296,6 +301,7 @@ void add_plan(CLI::App& app, Action& action) {
       ->type_name("FILE");
   CLI::Option* const kernels =
       command->add_flag("--kernels", flags->kernels, "list the kernels with their predicted times");
+  add_optimizer_flags(*command, flags->optimizer);
   add_parameter_flags(*command, flags->parameters);
   add_plan_world_flags(*command, flags->world);
   add_place_flags(*command, flags->place);

@@ -40,7 +40,8 @@ double peak_mib() {
 }
 
 std::string duration(double seconds) {
-  const auto s = static_cast<int64_t>(seconds + 0.5);
+  constexpr double kMaxSeconds = 1e15;
+  const auto s = static_cast<int64_t>(std::min(seconds, kMaxSeconds) + 0.5);
   if (s < 60) return fmt::format("{} s", s);
   return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
                   : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
@@ -82,8 +83,9 @@ bool ProgressBar::redraw_due(int64_t step) {
 std::string ProgressBar::time_left(const StepEvent& step, double ms_per_step) const {
   if (!options_.steps_per_epoch) return "";
   const int64_t steps = *options_.steps_per_epoch;
-  const int64_t left = steps - step.step_in_epoch + (options_.epochs - epoch_) * steps;
-  return duration(static_cast<double>(left) * ms_per_step / 1e3);
+  const double left = static_cast<double>(steps - step.step_in_epoch) +
+                      static_cast<double>(options_.epochs - epoch_) * static_cast<double>(steps);
+  return duration(left * ms_per_step / 1e3);
 }
 
 void ProgressBar::draw(const StepEvent& step) {

@@ -1,25 +1,36 @@
 #include "executor/fluidrun/reading_flags.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/launcher/print_to.h"
+#include "ir/number.h"
 
 namespace fluid {
 
 void add_reading_flags(CLI::App& command, ReadingFlags& flags) {
   begin_group(command, kDataGroup);
-  command
-      .add_option("--workers", flags.workers,
-                  "threads that read, decode and augment samples (default: 1 for data in memory, "
-                  "else the cores, at most 4); the batches do not depend on it")
-      ->check(validate_positive_integer)
-      ->type_name("N");
+  add_workers_flag(
+      command, flags.workers,
+      "threads that read, decode and augment samples (default: 1 for data in memory, else the "
+      "cores, at most 4); the batches do not depend on it");
   add_bad_record_flag(
       command, flags.on_bad_record,
       "what to do with a sample that cannot be read: stop, or skip: train on the next one instead, "
       "evaluate and predict without it, and report the number at the end");
+}
+
+void add_workers_flag(CLI::App& command, int& workers, const std::string& description) {
+  command.add_option("--workers", workers, description)
+      ->check([](const std::string& text) {
+        const std::string error = validate_positive_integer(text);
+        const bool is_too_large = error.empty() && *parse_number<int64_t>(text) > kMaxWorkers;
+        return is_too_large ? fmt::format("must be {} at most, not {}", kMaxWorkers, text) : error;
+      })
+      ->type_name("N");
 }
 
 void add_bad_record_flag(CLI::App& command, std::string& value, const std::string& description) {
@@ -35,6 +46,12 @@ void add_bad_record_flag(CLI::App& command, std::string& value, const std::strin
 BadRecords bad_records_of(const ReadingFlags& flags, bool trains) {
   if (flags.on_bad_record == "stop") return BadRecords::stop;
   return trains ? BadRecords::skip : BadRecords::drop;
+}
+
+void print_learned_table(const std::string& file, bool is_written) {
+  print_to(stderr, "{}\n",
+           is_written ? "wrote table " + file
+                      : "there is no table " + file + ": the columns of this data are learned");
 }
 
 void print_skipped_records(const Reader& reader, const std::string& spec) {

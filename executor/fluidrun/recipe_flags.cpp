@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <utility>
 
 #include "executor/cpu/cpu_target.h"
 #include "executor/host/target_description.h"
@@ -12,6 +13,7 @@
 #include "ir/number.h"
 #include "ir/text.h"
 #include "ops/optim/recipes.h"
+#include "ops/table.h"
 #include "passes/pass_table.h"
 
 namespace fluid {
@@ -95,11 +97,22 @@ ir::Op* recipe_to_change(Program& program, const std::string& command_line_text,
   if (recipes.size() == 1) return recipes.front();
   if (recipes.size() > 1 && !command_line_text.empty()) {
     throw UserError(fmt::format(
-        "{}: changes the only recipe of a program, but '{}' has {}: change one of them by "
-        "--recipe-option",
+        "{}: changes the only recipe of a program, but '{}' has {}; train --recipe-option changes "
+        "one of them",
         command_line_text, program.ir().name, fmt::join(recipe_names(program.ir().main()), ", ")));
   }
   return nullptr;
+}
+
+void check_recipe_settings(ir::Op& train, const std::string& command_line_text) {
+  const Loc loc = std::exchange(train.loc, Loc());
+  try {
+    infer_types(train);
+    train.loc = loc;
+  } catch (const UserError& e) {
+    train.loc = loc;
+    throw UserError(fmt::format("{}: {}", command_line_text, e.what()));
+  }
 }
 
 }  // namespace fluid

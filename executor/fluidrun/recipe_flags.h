@@ -44,4 +44,9 @@ std::string recipe_called(const Program& program, const std::string& text,
 ir::Op* recipe_to_change(Program& program, const std::string& command_line_text,
                          const std::string& recipe = "");
 
+/// Checks the attributes of the recipe `train`. Throws UserError for a wrong one. The error message
+/// begins with `command_line_text`, the flags that set the attributes, instead of the location of
+/// the recipe.
+void check_recipe_settings(ir::Op& train, const std::string& command_line_text);
+
 }  // namespace fluid

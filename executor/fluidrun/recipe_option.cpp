@@ -100,8 +100,10 @@ void RecipeOption::set_optimizer(Program& program) const {
 }
 
 void RecipeOption::set_schedule(Program& program, std::optional<int64_t> updates) const {
-  with_option_named(command_line_text_,
-                    [&] { fluid::set_schedule(program, schedule_, updates, recipe_); });
+  with_option_named(command_line_text_, [&] {
+    fluid::set_schedule(program, schedule_, updates, recipe_);
+    check_lr_is_used(program, optimizer_, recipe_);
+  });
 }
 
 }  // namespace fluid

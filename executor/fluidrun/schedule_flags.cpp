@@ -10,7 +10,6 @@
 #include "executor/fluidrun/recipe_flags.h"
 #include "ir/error.h"
 #include "ops/optim/schedule.h"
-#include "ops/table.h"
 
 namespace fluid {
 namespace {
@@ -68,16 +67,6 @@ void require_settings(const ir::Op& train, const OpDef& schedule) {
   }
 }
 
-/// The schedule flags on the command line, for error messages.
-std::string command_line_text(const ScheduleFlags& flags) {
-  std::vector<std::string> texts;
-  if (!flags.name.empty()) texts.push_back("--schedule " + flags.name);
-  for (const auto& [setting, flag] : flags.settings) {
-    if (flag.is_set()) texts.push_back(flag.command_line_text());
-  }
-  return fmt::format("{}", fmt::join(texts, " "));
-}
-
 }  // namespace
 
 void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
@@ -94,9 +83,18 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
   add_setting_flags(command, choices, schedule_flag_of, flags.settings);
 }
 
+std::string ScheduleFlags::command_line_text() const {
+  std::vector<std::string> texts;
+  if (!name.empty()) texts.push_back("--schedule " + name);
+  for (const auto& [setting, flag] : settings) {
+    if (flag.is_set()) texts.push_back(flag.command_line_text());
+  }
+  return fmt::format("{}", fmt::join(texts, " "));
+}
+
 void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<int64_t> updates,
                   const std::string& recipe) {
-  const std::string flag_text = command_line_text(flags);
+  const std::string flag_text = flags.command_line_text();
   ir::Op* train = recipe_to_change(program, flag_text, recipe);
   // The trainer rejects a program without a recipe.
   if (flag_text.empty() || train == nullptr) return;
@@ -119,11 +117,7 @@ void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<in
     train->attrs.set(attribute_of(kSteps), *updates);
   }
   require_settings(*train, schedule);
-  try {
-    infer_types(*train);
-  } catch (const UserError& e) {
-    throw UserError(fmt::format("{}: {}", flag_text, e.what()));
-  }
+  check_recipe_settings(*train, flag_text);
 }
 
 }  // namespace fluid

@@ -13,6 +13,8 @@ namespace fluid {
 struct ScheduleFlags {
   std::string name;  ///< --schedule; empty: the program's schedule
   SettingFlags settings;
+  /// The flags as on the command line, for error messages; empty: no flag is given.
+  std::string command_line_text() const;
 };
 void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
 

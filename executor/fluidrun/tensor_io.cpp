@@ -1,6 +1,7 @@
 #include "executor/fluidrun/tensor_io.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -161,14 +162,24 @@ void check_row_output(const std::string& name, const Program& program,
                   ", not one row per sample");
 }
 
+/// The extension of a path in lower case, with its dot; "" if there is none.
+std::string extension_of(const std::string& path) {
+  return ir::lowercase(std::filesystem::path(path).extension().string());
+}
+
 }  // namespace
 
+void check_extension(const std::string& path, const std::vector<std::string>& known,
+                     const std::string& what) {
+  const std::string extension = extension_of(path);
+  if (extension.size() <= 1 || std::ranges::find(known, extension) != known.end()) return;
+  throw UserError(fmt::format("cannot write '{}': {} written as {}, not as {}", path, what,
+                              fmt::join(known, " or "), extension));
+}
+
 FileFormat format_of(const std::string& path) {
-  const std::string ending = ir::lowercase(std::filesystem::path(path).extension().string());
-  if (ending == ".csv") return FileFormat::csv;
-  if (ending.empty() || ending == "." || ending == ".npy") return FileFormat::npy;
-  throw UserError("cannot write '" + path + "': outputs are written as .npy or .csv, not as " +
-                  ending);
+  check_extension(path, {".npy", ".csv"}, "outputs are");
+  return extension_of(path) == ".csv" ? FileFormat::csv : FileFormat::npy;
 }
 
 void write_output(const std::string& path, const std::string& name, const Tensor& value) {

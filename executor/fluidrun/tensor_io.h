@@ -36,6 +36,12 @@ bool are_scores(const Tensor& tensor, const std::vector<std::string>& classes);
 /// Floats must be both NaN, or |got - want| <= tolerance * max(1, |want|).
 bool elements_match(const Tensor& got, const Tensor& want, int64_t i, double tolerance);
 
+/// Throws UserError if the extension of `path` is not one of `known`, in lower or upper case. A
+/// path without an extension, such as a pipe, is valid. `what`: the subject of the message, such as
+/// "outputs are".
+void check_extension(const std::string& path, const std::vector<std::string>& known,
+                     const std::string& what);
+
 enum class FileFormat : uint8_t { npy, csv };
 
 /// The file format for the extension of `path`. The format of a path without an extension, such as

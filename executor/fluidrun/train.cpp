@@ -42,11 +42,11 @@
 namespace fluid {
 namespace {
 
-void print_totals(const History& trained) {
+void print_totals(const History& trained, bool validates) {
   const double rate = static_cast<double>(trained.samples) / trained.training_seconds;
-  print_to(stderr,
-           "trained on {} samples in {:.1f} s: {:.4g} samples/s; {:.1f} s with validation\n",
-           trained.samples, trained.training_seconds, rate, trained.seconds);
+  print_to(stderr, "trained on {} samples in {:.1f} s: {:.4g} samples/s{}\n", trained.samples,
+           trained.training_seconds, rate,
+           validates ? fmt::format("; {:.1f} s with validation", trained.seconds) : "");
 }
 
 /// Applies the schedule of each --recipe-option. `steps`: total number of steps of all recipes.
@@ -100,7 +100,11 @@ Reader open_training_data(const Program& program, const TrainFlags& flags, const
   Reader data = open_reader(program, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
                             flags.reading, world, table_of_earlier_training(flags, world));
   if (flags.overfit == 0) return data;
-  return read_first_samples(data, flags.overfit, flags.seed, world);
+  Reader first = read_first_samples(data, flags.overfit, flags.seed, world);
+  if (*first.samples() < flags.overfit && world.rank == 0) {
+    print_to(stderr, "--overfit {}: the data has {} samples\n", flags.overfit, *first.samples());
+  }
+  return first;
 }
 
 std::optional<Reader> open_validation(const Program& program, const TrainFlags& flags,
@@ -176,7 +180,7 @@ class Training {
     const History trained = flags_.overfit > 0
                                 ? OverfitTest(program_, trainer_, train_).run(options)
                                 : trainer_.fit(train_, options);
-    if (is_rank_0() && trained.samples > 0) print_totals(trained);
+    if (is_rank_0() && trained.samples > 0) print_totals(trained, validation_.has_value());
     if (is_rank_0()) log_.throw_if_failed();
   }
 
@@ -193,12 +197,16 @@ class Training {
       return program_;
     }
     set_schedule(program_, flags_.schedule, updates());
+    check_lr_is_used(program_, flags_.optimizer);
     set_schedules(program_, flags_, updates());
     // The constructor of PlateauSchedules throws for a metric that is not an output. Here it throws
     // before the compilation.
-    const RecipeCycle cycle(program_, parse_recipes(program_, flags_.recipes));
-    PlateauSchedules(program_, cycle, !flags_.val.empty());
+    PlateauSchedules(program_, cycle(), !flags_.val.empty());
     return program_;
+  }
+
+  RecipeCycle cycle() const {
+    return RecipeCycle(program_, parse_recipes(program_, flags_.recipes));
   }
 
   /// Number of training steps; nullopt for a stream without --max-steps.
@@ -206,7 +214,8 @@ class Training {
     std::optional<int64_t> updates;
     if (flags_.max_steps > 0) updates = flags_.max_steps;
     if (const std::optional<int64_t> batches = train_.batches()) {
-      const int64_t all = flags_.epochs * *batches;
+      int64_t all = 0;
+      if (__builtin_mul_overflow(flags_.epochs, *batches, &all)) all = INT64_MAX;
       updates = std::min(updates.value_or(all), all);
     }
     return updates;
@@ -264,12 +273,14 @@ class Training {
         .save = flags_.save,
         .handle_signals = true,
         .labels = {{"data", flags_.data}, {"drop-last", flags_.drop_last ? "on" : "off"}}};
-    set_best_epoch(options, flags_.best, validation_.has_value());
+    set_best_epoch(options, flags_.best, program_, validation_.has_value());
     options.on_begin = [this](const BeginEvent& begin) {
       check_equal_flags();
       log_.truncate_after(begin.steps, begin.epochs);
       dump_.begin(begin.steps);
-      if (is_rank_0()) print_start();
+      if (!is_rank_0()) return;
+      print_start();
+      if (const auto steps = updates()) print_unreached_settings(program_, cycle(), *steps);
     };
     options.on_epoch_begin = [this](int64_t epoch) { progress_.begin_epoch(epoch); };
     options.on_step = [this](const StepEvent& step) {
@@ -338,6 +349,7 @@ class Training {
 
 /// Trains. Returns the exit code: 0, or 128 + the signal that stopped training.
 int train(const TrainFlags& flags) {
+  if (flags.finds_lr()) check_find_lr_flags(flags);
   for (const std::string& path : {flags.save, flags.best.save, flags.find_lr_file()}) {
     if (!path.empty()) check_writable(path);  // throws before the training
   }
@@ -369,6 +381,7 @@ void add_train(CLI::App& app, Action& action) {
     if (flags->overfit > 0) set_overfit_steps(*flags, command->count("--epochs") > 0);
     if (flags->dry_run) reset_file_flags(*flags);
     flags->reading.cache_dir = flags->place.cache_dir;
+    flags->reading.writes_tables = !flags->dry_run && !flags->finds_lr();
     action = [flags] { return train(*flags); };
   });
 }

@@ -5,6 +5,8 @@
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/recipe_flags.h"
 #include "executor/fluidrun/recipe_option.h"
+#include "executor/fluidrun/tensor_io.h"
+#include "ir/error.h"
 
 namespace fluid {
 namespace {
@@ -16,9 +18,9 @@ void add_find_lr_flag(CLI::App& command, TrainFlags& flags) {
       command, "--find-lr", flags.find_lr,
       "instead of training, run a learning rate range test of 100 steps (or --max-steps), from "
       "1e-7 to 10, and suggest a rate; --find-lr=FILE.svg draws the curve, FILE.csv lists it");
-  for (const char* other :
-       {"--checkpoint-dir", "--save", "--save-best", "--history", "--log-json", "--tensorboard",
-        "--val", "--schedule", "--dump", "--dry-run", "--overfit"}) {
+  for (const char* other : {"--checkpoint-dir", "--save", "--save-best", "--history", "--log-json",
+                            "--tensorboard", "--val", "--best", "--patience", "--epochs", "--lr",
+                            "--schedule", "--warmup", "--dump", "--dry-run", "--overfit"}) {
     find_lr->excludes(command.get_option(other));
   }
 }
@@ -140,6 +142,13 @@ void add_train_flags(CLI::App& command, TrainFlags& flags) {
   add_profile_flags(command, flags.profile);
   add_dump_flags(command, flags.dump);
   add_find_lr_flag(command, flags);
+}
+
+void check_find_lr_flags(const TrainFlags& flags) {
+  const std::string schedule = flags.schedule.command_line_text();
+  if (!schedule.empty()) throw UserError("--find-lr excludes " + schedule);
+  const std::string file = flags.find_lr_file();
+  if (!file.empty()) check_extension(file, {".svg", ".csv"}, "the curve is");
 }
 
 void reset_file_flags(TrainFlags& flags) {

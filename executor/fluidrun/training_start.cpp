@@ -9,6 +9,7 @@
 #include "executor/launcher/print_to.h"
 #include "executor/places/place_machine.h"
 #include "executor/session/session_options.h"
+#include "ops/optim/recipes.h"
 
 namespace fluid {
 namespace {
@@ -32,7 +33,33 @@ void print_o2_memory(const PreparedTraining& t) {
   if (!note.empty()) print_to(stderr, "{}\n", note);
 }
 
+/// Prints to stderr that the setting `what` of a recipe takes effect at update `update`, if the
+/// recipe has only `updates`. `recipe`: its name; may be empty.
+void print_if_unreached(const std::string& recipe, const char* what, int64_t update,
+                        int64_t updates) {
+  if (update <= updates) return;
+  print_to(stderr, "{}{} at update {}, but the training has {}\n",
+           recipe.empty() ? "" : "recipe '" + recipe + "': ", what, update, updates);
+}
+
 }  // namespace
+
+void print_unreached_settings(const Program& program, const RecipeCycle& cycle, int64_t steps) {
+  for (size_t i = 0; i < cycle.recipes().size(); ++i) {
+    const std::string& name = cycle.recipes()[i].name;
+    const int64_t updates = cycle.steps_of(i, steps);
+    if (updates == 0) {
+      print_to(stderr, "recipe '{}' runs no step: the cycle {} is longer than the {} of training\n",
+               name, cycle.text(), steps);
+      continue;
+    }
+    const Attrs& recipe = recipe_named(program.ir().main(), name).attrs;
+    print_if_unreached(name, "averages (--swa) start", recipe.get_or("swa_start", int64_t{0}),
+                       updates);
+    print_if_unreached(name, "lookahead (--lookahead) first moves the slow weights",
+                       recipe.get_or("lookahead_every", int64_t{0}), updates);
+  }
+}
 
 void print_training_start(const PreparedTraining& t) {
   const Reader& reader = *t.readers.front();

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/train_flags.h"
+#include "executor/trainer/recipe_cycle.h"
 #include "frontend/readers/reader.h"
 
 namespace fluid {
@@ -23,5 +25,9 @@ struct PreparedTraining {
 /// Prints to stderr the number of samples, steps and kernels, the memory, and notes on library
 /// rejections, TF32 and AMP.
 void print_training_start(const PreparedTraining& t);
+
+/// Prints to stderr which recipes of `cycle` run no step within `steps` training steps, and which
+/// averages and lookahead updates of a recipe do not start within its steps.
+void print_unreached_settings(const Program& program, const RecipeCycle& cycle, int64_t steps);
 
 }  // namespace fluid

@@ -30,18 +30,6 @@ bool is_double_for_float(const Feed& feed, const Tensor& column) {
   return column.dtype() == DType::f64 && feed.declared_dtype == DType::f32;
 }
 
-bool matches_feed(const Feed& feed, const Tensor& column, int64_t samples) {
-  const bool raw = column.dtype() == DType::u8 && is_float(feed.declared_dtype);
-  const bool same = column.dtype() == feed.declared_dtype;
-  if (!same && !raw && !is_double_for_float(feed, column)) return false;
-  const Shape& shape = feed.type.shape;
-  if (column.shape().size() != shape.size()) return false;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    if (column.shape()[d] != shape[d].at(samples)) return false;
-  }
-  return true;
-}
-
 void warn_rounding_once(const std::string& feed) {
   static std::atomic_flag warned;
   if (warned.test_and_set()) return;
@@ -154,6 +142,18 @@ Tensor slice_along(const Tensor& column, size_t dim, int64_t begin, int64_t end)
 }
 
 }  // namespace
+
+bool matches_feed(const Feed& feed, const Tensor& column, int64_t samples) {
+  const bool raw = column.dtype() == DType::u8 && is_float(feed.declared_dtype);
+  const bool same = column.dtype() == feed.declared_dtype;
+  if (!same && !raw && !is_double_for_float(feed, column)) return false;
+  const Shape& shape = feed.type.shape;
+  if (column.shape().size() != shape.size()) return false;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (column.shape()[d] != shape[d].at(samples)) return false;
+  }
+  return true;
+}
 
 std::optional<int64_t> first_overflow(const Tensor& value, DType dtype) {
   const bool widens = dtype == DType::f64 || (dtype == DType::f32 && value.dtype() != DType::f64);

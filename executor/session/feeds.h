@@ -30,6 +30,10 @@ struct Feed {
   Loc loc;
 };
 
+/// Whether the dtype and the shape of `column`, of a batch of `samples` samples, match `feed`: see
+/// check_feeds().
+bool matches_feed(const Feed& feed, const Tensor& column, int64_t samples);
+
 /// Throws UserError unless `batch` has a column of matching dtype and shape for every feed. Also
 /// throws for a column that is not in `feed_names`, the names of all feeds of the program. A u8
 /// column matches any float feed. An f64 column matches an f32 feed and is rounded; the first

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/error.h"
+#include "ir/near.h"
 #include "passes/metrics.h"
 
 namespace fluid {
@@ -29,7 +30,7 @@ void check_scalar_output(const Program& program, const std::string& name,
   }
   if (std::ranges::find(scalars, name) != scalars.end()) return;
   throw UserError(fmt::format("{}: no scalar output has the name '{}'{}", option, name,
-                              did_you_mean(name, scalars)));
+                              suggest_names(name, scalars)));
 }
 
 BestEpoch::BestEpoch(const FitOptions& options, const Program& program, const std::string& loss)
@@ -48,8 +49,10 @@ BestEpoch::BestEpoch(const FitOptions& options, const Program& program, const st
       throw UserError(
           fmt::format("best: write {0}:min or {0}:max, not {1}", output_, options.best));
     }
-    max_ = direction == ":max";
     check_scalar_output(program, output_, "best");
+    const auto& outputs = program.ir().main().outputs;
+    const auto output = std::ranges::find(outputs, output_, &ir::Output::name);
+    max_ = direction.empty() ? is_larger_better(output->value) : direction == ":max";
   }
   if (output_.empty() && given != nullptr) {
     throw UserError(

@@ -77,7 +77,9 @@ struct FitOptions {
   /// reader must outlive fit().
   Reader* validation = nullptr;
   /// The scalar output on the validation data that selects the best epoch, and whether its maximum
-  /// or minimum is best: "accuracy:max", "loss:min". Empty: the loss that training minimizes.
+  /// or minimum is best: "accuracy:max", "loss:min". Without max or min, the maximum of an accuracy
+  /// and of other metrics whose larger values are better, else the minimum. Empty: the loss that
+  /// training minimizes.
   std::string best = {};
   /// Early stopping: fit() returns after this number of epochs without a new best epoch. Absent: no
   /// early stopping.

@@ -51,6 +51,7 @@ void HistoryCsv::attach(FitOptions& options, Executor& executor) {
   if (executor.process_group().world().rank != 0) return;
   check_writable(path_);
   append_callback(options.on_begin, [this](const BeginEvent& e) { begin(e); });
+  append_callback(options.on_step, [this](const StepEvent& e) { add(e); });
   append_callback(options.on_epoch, [this](const EpochEvent& e) { add(e); });
   append_callback(options.on_end, [this] {
     if (!failure_.empty()) throw UserError(failure_);
@@ -67,6 +68,8 @@ void HistoryCsv::begin(const BeginEvent& begin) {
   });
 }
 
+void HistoryCsv::add(const StepEvent& step) { rates_[step.recipe] = step.learning_rate; }
+
 void HistoryCsv::add(const EpochEvent& epoch) {
   Row row = {{kEpoch, std::to_string(epoch.epoch)},
              {"steps", std::to_string(epoch.steps)},
@@ -75,6 +78,9 @@ void HistoryCsv::add(const EpochEvent& epoch) {
              {"ms_per_step", fmt::format("{:.6g}", epoch.ms_per_step)},
              {"seconds", fmt::format("{:.6g}", epoch.seconds)}};
   const auto number = [](double value) { return fmt::format("{:.9g}", clear_nan_sign(value)); };
+  for (const auto& [recipe, rate] : std::exchange(rates_, {})) {
+    row.emplace_back(recipe.empty() ? "lr" : "lr_" + recipe, number(rate));
+  }
   const Row event = row;
   for (const auto& [name, value] : epoch.training) {
     const bool is_taken = std::ranges::find(event, name, &Row::value_type::first) != event.end();

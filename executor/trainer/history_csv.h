@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,9 +13,11 @@ class Executor;
 
 /// Writes the epochs of a training run as a CSV file: a header, then a line for each epoch. The
 /// first columns are the fields epoch, steps, complete, best, ms_per_step and seconds of
-/// EpochEvent. Column NAME contains a scalar output over the training samples, and column val_NAME
-/// over the validation samples. If another column is called NAME, the column over the training
-/// samples is train_NAME. A missing value is empty. Call attach() on every rank; rank 0 writes.
+/// EpochEvent. Column lr contains the learning rate of the epoch's last step, column lr_RECIPE that
+/// of the last step of a recipe with a name. Column NAME contains a scalar output over the training
+/// samples, and column val_NAME over the validation samples. If another column is called NAME, the
+/// column over the training samples is train_NAME. A missing value is empty. Call attach() on every
+/// rank; rank 0 writes.
 ///
 ///   fl::HistoryCsv csv("history.csv");
 ///   fl::FitOptions options{.epochs = 5};
@@ -36,11 +39,13 @@ class HistoryCsv {
   using Row = std::vector<std::pair<std::string, std::string>>;  // (column, value)
 
   void begin(const BeginEvent& begin);
+  void add(const StepEvent& step);
   void add(const EpochEvent& epoch);
   void write();
 
   std::string path_;
   std::vector<Row> rows_;
+  std::map<std::string, double> rates_;  ///< recipe -> learning rate of its last step in the epoch
   std::string failure_;
 };
 

@@ -9,6 +9,7 @@
 #include "ir/error.h"
 #include "ops/optim/plateau.h"
 #include "ops/optim/recipes.h"
+#include "passes/metrics.h"
 #include "passes/select_recipe.h"
 
 namespace fluid {
@@ -43,7 +44,13 @@ PlateauSchedules::PlateauSchedules(const Program& program, const RecipeCycle& cy
                       "computes: it needs validation data",
                       metric));
     }
-    plateau_recipes_.push_back({recipe.name, metric});
+    const auto output = std::ranges::find(graph.outputs, metric, &ir::Output::name);
+    if (!rule->maximizes && is_larger_better(output->value)) {
+      throw UserError("the schedule 'plateau' monitors '" + metric +
+                      "', whose larger values are better: its mode must be max (--schedule-mode "
+                      "max)");
+    }
+    plateau_recipes_.push_back({recipe.name, metric, rule->maximizes});
   }
 }
 
@@ -51,12 +58,12 @@ std::vector<std::string> PlateauSchedules::update(const EpochEvent& epoch,
                                                   Executor& executor) const {
   std::vector<std::string> messages;
   const NamedScalars& values = validates_ ? epoch.validation : epoch.training;
-  for (const auto& [recipe, metric] : plateau_recipes_) {
+  for (const auto& [recipe, metric, maximizes] : plateau_recipes_) {
     const auto value = std::ranges::find(values, metric, &std::pair<std::string, double>::first);
     if (value == values.end() || !executor.reduce_on_plateau(value->second, recipe)) continue;
     messages.push_back(
-        fmt::format("{}{} has reached a plateau: the learning rate falls after epoch {}",
-                    validates_ ? "val_" : "", metric, epoch.epoch));
+        fmt::format("{}{} has reached a plateau: the learning rate falls after epoch {} (mode {})",
+                    validates_ ? "val_" : "", metric, epoch.epoch, maximizes ? "max" : "min"));
   }
   return messages;
 }

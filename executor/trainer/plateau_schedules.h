@@ -14,8 +14,9 @@ namespace fluid {
 class PlateauSchedules {
  public:
   /// `validates`: whether the schedules monitor the validation data, not the training data. Throws
-  /// UserError if a recipe monitors a metric that is not a scalar output of `program`. Also throws
-  /// if `validates` is false and no recipe of `cycle` computes the metric.
+  /// UserError if a recipe monitors a metric that is not a scalar output of `program`, or minimizes
+  /// one whose larger values are better. Also throws if `validates` is false and no recipe of
+  /// `cycle` computes the metric.
   PlateauSchedules(const Program& program, const RecipeCycle& cycle, bool validates);
 
   /// Passes the metrics of `epoch` to `executor`. Skips a metric that no step of the epoch
@@ -27,6 +28,7 @@ class PlateauSchedules {
   struct PlateauRecipe {
     std::string recipe;
     std::string metric;  ///< name of an output
+    bool maximizes = false;
   };
   std::vector<PlateauRecipe> plateau_recipes_;
   bool validates_;

@@ -12,6 +12,9 @@
 namespace fluid {
 namespace {
 
+/// Name of the output that `fluidrun train --optimizer` minimizes by default.
+constexpr const char* kLossOutput = "loss";
+
 FitRecipe fit_recipe(const ir::Graph& graph, const std::string& name, int64_t steps) {
   const ir::Op& train = recipe_named(graph, name);
   FitRecipe recipe{
@@ -21,6 +24,20 @@ FitRecipe fit_recipe(const ir::Graph& graph, const std::string& name, int64_t st
   return recipe;
 }
 
+/// What to do about a program without a recipe, to append to a message. Names an output that
+/// `fluidrun train --optimizer` can minimize.
+std::string remedy_of(const ir::Graph& graph) {
+  std::string output;
+  for (const ir::Output& o : graph.outputs) {
+    const bool is_loss = o.value.shape().empty() && is_float(o.value.dtype());
+    if (is_loss && (output.empty() || o.name == kLossOutput)) output = o.name;
+  }
+  if (output.empty()) return "; record minimize() of a loss";
+  const std::string flags = output == kLossOutput ? "" : " --minimize " + output;
+  return "; record minimize() of a loss, or train it by --optimizer NAME" + flags +
+         ", which minimizes its output '" + output + "'";
+}
+
 }  // namespace
 
 RecipeCycle::RecipeCycle(const Program& program, const std::vector<RecipeSteps>& steps) {
@@ -28,7 +45,8 @@ RecipeCycle::RecipeCycle(const Program& program, const std::vector<RecipeSteps>&
   const std::vector<std::string> names = recipe_names(graph);
   if (names.empty()) {
     check_is_recorded(program.ir());
-    throw UserError("program '" + program.ir().name + "' cannot be trained: it minimizes nothing");
+    throw UserError("program '" + program.ir().name + "' cannot be trained: it minimizes nothing" +
+                    remedy_of(graph));
   }
   check_recipes(graph);
   if (steps.empty() && names.size() > 1) {

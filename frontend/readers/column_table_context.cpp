@@ -6,6 +6,7 @@
 
 #include "frontend/readers/excerpt.h"
 #include "ir/error.h"
+#include "ir/text.h"
 
 namespace fluid {
 namespace {
@@ -27,6 +28,10 @@ ColumnTablePtr table_given_to(const DataArgs& args, const std::string& kind, boo
       auto table = std::make_shared<const ColumnTable>(ColumnTable::read(*path));
       if (table->kind.empty() || table->kind == kind) return table;
       args.fail("'" + *path + "' is a table of " + table->kind + " data");
+    }
+    if (ir::lowercase(*path).ends_with(".safetensors")) {
+      args.fail("there is no file '" + *path +
+                "': a table is read from a .safetensors file, but written as JSON");
     }
     if (has_training_rows(args, has_splits)) return nullptr;
     args.fail("there is no table '" + *path + "': it is written when data is opened to train");
@@ -84,7 +89,11 @@ ColumnTable ColumnTableContext::initial_table(const std::vector<std::string>& op
 
 ColumnTablePtr ColumnTableContext::save_learned_table(ColumnTable table) const {
   const std::string* path = table_file(args_);
-  if (path != nullptr && given_ == nullptr && split_.is_training()) table.write(*path);
+  if (path != nullptr && given_ == nullptr) {
+    const bool writes = args_.writes_tables() && split_.is_training();
+    if (writes) table.write(*path);
+    args_.report_learned_table(*path, writes);
+  }
   return std::make_shared<const ColumnTable>(std::move(table));
 }
 

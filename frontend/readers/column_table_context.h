@@ -41,7 +41,8 @@ class ColumnTableContext {
 
   /// `kind`: name of the DataKind. `has_splits`: whether the kind has its own splits. Throws
   /// UserError if FILE holds the table of another kind of data. Also throws UserError if FILE does
-  /// not exist and the data has no training rows from which to learn a table.
+  /// not exist, and it is a .safetensors file or the data has no training rows from which to learn
+  /// a table.
   ColumnTableContext(const DataArgs& args, const std::string& kind, bool has_splits = false);
   ColumnTableContext(const ColumnTableContext&) = delete;
 
@@ -56,7 +57,7 @@ class ColumnTableContext {
   /// its feeds, and copies the options named in `options` from args().
   ColumnTable initial_table(const std::vector<std::string>& options) const;
   /// Returns `table` as a shared pointer. If the table was learned from training data, also writes
-  /// it to the FILE of option table=FILE.
+  /// it to the FILE of option table=FILE, unless OpenOptions::writes_tables is off.
   ColumnTablePtr save_learned_table(ColumnTable table) const;
 
   /// Returns the ids of the categories of `column` in `table`. With the option unknown=1, a value

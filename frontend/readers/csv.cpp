@@ -54,11 +54,17 @@ std::string category_location(const std::string& location, const CsvRows& rows, 
 /// Learns the table of columns from the rows of a file, and which rows are left out.
 class CsvScan {
  public:
-  CsvScan(const ColumnTableContext& context, const CsvRows& rows, const RecordFile& file)
-      : context_(context), args_(context.args()), rows_(rows), file_(file) {}
+  /// `opened` is modified by run() alone.
+  CsvScan(const ColumnTableContext& context, const CsvRows& rows, ScannedFile& opened)
+      : context_(context),
+        args_(context.args()),
+        rows_(rows),
+        file_(*opened.file),
+        opened_(opened) {}
 
-  /// Sets the members of `scan` except `index`.
-  void run(TextScan& scan) const {
+  /// Sets the members of ScannedFile::scan except `index`.
+  void run() const {
+    TextScan& scan = opened_.scan;
     const bool learns = context_.given() == nullptr;
     RecordFindings initial;
     if (learns) initial.categories.resize(rows_.columns().categorical().size());
@@ -69,10 +75,13 @@ class CsvScan {
         rows.skips_bad_records || rows.drops_rows || !rows.split_column.empty();
     if (divides_rows || !initial.categories.empty() || !initial.moments.empty()) {
       found = examine_records(rows, context_.split(), initial, examination(), scan);
-    } else {
-      // The end of a file that was cut off is found before training starts.
+    } else if (!opened_.is_in_memory) {
+      // Columns that are not numbers, and the end of a file that was cut off, are found before
+      // training starts. A file in memory is parsed as a whole.
       CsvRow row;
-      rows_.parse(file_.read(file_.records() - 1), row);
+      for (const int64_t record : {kFirstRow, file_.records() - 1}) {
+        rows_.parse(file_.read(record), row);
+      }
     }
     scan.check_that_rows_are_left(args_, samples());
     scan.table = table_of(found, std::ssize(scan.left_out) < samples()).to_json();
@@ -162,6 +171,7 @@ class CsvScan {
   const DataArgs& args_;
   const CsvRows& rows_;
   const RecordFile& file_;
+  ScannedFile& opened_;
 };
 
 /// The rows of a CSV file.
@@ -254,17 +264,18 @@ class CsvSource : public RecordSource {
 SampleSourcePtr open_csv(const DataArgs& args) {
   const ColumnTableContext context(args, kCsvKind);
   const auto rows_of = [&](const RecordFile& file) { return CsvRows(context, header_of(file)); };
-  ScannedFile opened = scan_text_file(args, context.given(), csv_record_syntax(),
-                                      [&](const RecordFile& file, TextScan& scan) {
-                                        CsvScan(context, rows_of(file), file).run(scan);
-                                      });
-  const ColumnTablePtr table =
-      context.save_learned_table(ColumnTable::from_json(opened.scan.table, args.path()));
+  ScannedFile opened = scan_text_file(
+      args, context.given(), csv_record_syntax(),
+      [&](ScannedFile& scanned) { CsvScan(context, rows_of(*scanned.file), scanned).run(); });
+  const auto table =
+      std::make_shared<const ColumnTable>(ColumnTable::from_json(opened.scan.table, args.path()));
   CsvRows rows = rows_of(*opened.file);
   const bool is_in_memory = opened.is_in_memory;
-  return open_records(
-      std::make_shared<CsvSource>(context, std::move(rows), std::move(opened), table),
-      is_in_memory);
+  SampleSourcePtr source =
+      open_records(std::make_shared<CsvSource>(context, std::move(rows), std::move(opened), table),
+                   is_in_memory);
+  context.save_learned_table(*table);  // after the rows in memory were parsed, which may throw
+  return source;
 }
 
 }  // namespace

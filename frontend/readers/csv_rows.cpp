@@ -92,7 +92,8 @@ class CsvRows::Record {
   [[noreturn]] void reject(size_t column, const std::string& rules = "drop") const {
     const std::string where = "column '" + excerpt(rows_.names_[column]) + "'";
     if (!is_missing(field(column))) {
-      fail(where + ": '" + excerpt(field(column)) + "' is not a finite number");
+      fail(where + ": '" + excerpt(field(column)) + "' is not a finite number" +
+           text_column_hint(column));
     }
     const MissingRule& rule = rows_.missing_in_[column];
     if (rule.kind == MissingRule::kDropRow) throw DroppedRow();
@@ -105,6 +106,19 @@ class CsvRows::Record {
            "out, or missing=NUMBER");
     }
     fail(lack + "fill it in, or leave the row or the column out, or add missing=" + rules);
+  }
+
+  /// Returns the options with which a column of text is read, to append to a message; "" if the
+  /// field of `column` is a number, or if a table says how the column is read.
+  std::string text_column_hint(size_t column) const {
+    double value = 0;
+    const bool is_text =
+        read_number(without_plus(field(column)), value) == std::errc::invalid_argument;
+    if (!is_text || rows_.is_read_by_table_) return "";
+    const std::string name = excerpt(rows_.names_[column]);
+    const bool is_label =
+        std::ranges::find(rows_.columns_.labels, column) != rows_.columns_.labels.end();
+    return "; for a column of text, add categories=" + name + (is_label ? "" : " or drop=" + name);
   }
 
   /// Rounds `value`, a value of `column`, to the dtype of x and y.
@@ -152,7 +166,8 @@ CsvRows::CsvRows(const ColumnTableContext& context, std::vector<std::string> nam
       columns_(choose_csv_columns(names_, context.args(), context.split(), context.given())),
       float_dtype_(context.args().get_choice("dtype", "f32", {"f32", "f64"}) == "f64" ? DType::f64
                                                                                       : DType::f32),
-      missing_(context, names_, float_dtype_) {
+      missing_(context, names_, float_dtype_),
+      is_read_by_table_(context.given() != nullptr) {
   const DataArgs& args = context.args();
   labels_are_classes_ = args.get_flag("classes", false) && !columns_.has_categorical_label;
   for (size_t i = 0; i < names_.size(); ++i) {

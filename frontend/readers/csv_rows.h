@@ -53,6 +53,7 @@ class CsvRows {
   DType float_dtype_;
   MissingRules missing_;
   std::vector<MissingRule> missing_in_;  ///< column of the file -> its rule
+  bool is_read_by_table_;                ///< whether a table names the columns
   bool labels_are_classes_;
 };
 

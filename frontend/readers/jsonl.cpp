@@ -440,7 +440,7 @@ SampleSourcePtr open_jsonl(const DataArgs& args) {
   const ColumnTableContext context(args, kJsonlKind);
   ScannedFile opened = scan_text_file(
       args, context.given(), line_syntax(),
-      [&](const RecordFile& file, TextScan& scan) { JsonlScan(context, file).run(scan); });
+      [&](ScannedFile& scanned) { JsonlScan(context, *scanned.file).run(scanned.scan); });
   JsonKeys keys = parse_keys(opened.scan.learned);
   const ColumnTablePtr table =
       context.save_learned_table(ColumnTable::from_json(opened.scan.table, args.path()));

@@ -30,6 +30,12 @@ struct OpenOptions {
   /// Directory in which the kinds csv and jsonl keep what they found when they scanned a file that
   /// is not read into memory, so that it is not scanned again. Empty: no cache.
   std::string cache_dir = {};
+  /// Whether a table that is learned from training rows is written to the FILE of option
+  /// table=FILE.
+  bool writes_tables = true;
+  /// Called after a table is learned because the FILE of option table=FILE is absent. `is_written`:
+  /// whether the table was written to `file`.
+  std::function<void(const std::string& file, bool is_written)> on_learned_table = {};
 };
 
 /// Typed access to the path and options of a data SPEC (see open_data()). Errors name the SPEC.
@@ -57,6 +63,11 @@ class DataArgs {
   const std::string& cache_dir() const { return opening_.cache_dir; }
   const StreamPass& first_pass() const { return opening_.first_pass; }
   const ColumnTablePtr& training_table() const { return opening_.training_table; }
+  bool writes_tables() const { return opening_.writes_tables; }
+  /// Calls OpenOptions::on_learned_table.
+  void report_learned_table(const std::string& file, bool is_written) const {
+    if (opening_.on_learned_table) opening_.on_learned_table(file, is_written);
+  }
   const std::string* find(const std::string& name) const;  ///< value of an option; null: absent
   std::string get_string(const std::string& name, const std::string& fallback) const;
   int64_t get_integer(const std::string& name, int64_t fallback, int64_t lowest) const;

@@ -18,7 +18,10 @@ void check_reader_options(const ReaderOptions& options) {
                     std::to_string(options.world));
   }
   if (options.batch < 0) throw UserError("the batch size must be positive");
-  if (options.workers < 0) throw UserError("the number of workers must be positive");
+  if (options.workers < 0 || options.workers > kMaxWorkers) {
+    throw UserError("the number of workers must be 1 to " + std::to_string(kMaxWorkers) + ", not " +
+                    std::to_string(options.workers));
+  }
 }
 
 void check_position(const ReaderPosition& position) {

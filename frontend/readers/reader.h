@@ -14,6 +14,9 @@
 
 namespace fluid {
 
+/// Largest value of ReaderOptions::workers.
+inline constexpr int kMaxWorkers = 1024;
+
 /// Options of a Reader.
 struct ReaderOptions {
   int64_t batch = 1;  ///< batch size per rank; 0: the whole dataset, not for streams
@@ -22,7 +25,7 @@ struct ReaderOptions {
   int rank = 0;                               ///< rank of this process in the world
   int world = 1;                              ///< number of ranks
   /// Number of threads that read, decode and augment samples; 0: one for data in memory, else the
-  /// number of cores, at most 4. The number does not affect the batches.
+  /// number of cores, at most 4. At most kMaxWorkers. The number does not affect the batches.
   int workers = 0;
   /// With BadRecords::drop, batches may be smaller than the sizes in Reader::batch_sizes(), or
   /// empty.

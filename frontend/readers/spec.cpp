@@ -9,6 +9,7 @@
 #include "frontend/readers/spec_guess.h"
 #include "frontend/readers/stage_spec.h"
 #include "ir/error.h"
+#include "ir/near.h"
 #include "ir/number.h"
 
 namespace fluid {
@@ -22,15 +23,15 @@ bool contains(const std::vector<std::string>& list, const std::string& name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-/// Suggests a kind similar to the unknown kind `name`: " (did you mean 'mnist'?)". If `spec` is a
-/// path without a kind, suggests a SPEC: " (did you mean 'csv:rows.csv?label=y'?)".
-std::string did_you_mean_kind(const std::string& name, const std::string& spec,
-                              const std::vector<std::string>& kinds) {
+/// Suggests kinds instead of the unknown kind `name`, as suggest_names() does. If `spec` is a path
+/// without a kind, suggests a SPEC: " (did you mean 'csv:rows.csv?label=y'?)".
+std::string suggest_kind(const std::string& name, const std::string& spec,
+                         const std::vector<std::string>& kinds) {
   const std::string near = did_you_mean(name, kinds);
   if (spec.starts_with(name + ":") && !near.empty()) return near;
   const size_t mark = std::min(spec.find('?'), spec.size());
   std::string guess = guess_spec(spec.substr(0, mark));
-  if (guess.empty()) return near;
+  if (guess.empty()) return suggest_names(name, kinds);
   if (mark < spec.size()) guess = guess.substr(0, guess.find('?')) + spec.substr(mark);
   return " (did you mean '" + guess + "'?)";
 }
@@ -42,10 +43,10 @@ const DataKind& kind_named(const std::string& name, const std::string& spec) {
     names.push_back(kind.name);
   }
   throw UserError("data '" + spec + "': no kind of data '" + name + "'" +
-                  did_you_mean_kind(name, spec, names));
+                  suggest_kind(name, spec, names));
 }
 
-/// Returns the names of the options of `kind`, except the options common to all kinds.
+/// Returns the names of the options of `kind`, including the options common to all kinds.
 std::vector<std::string> options_of(const DataKind& kind) {
   std::vector<std::string> options = kind.options;
   const auto append = [&](bool has, const std::vector<std::string>& more) {
@@ -54,6 +55,7 @@ std::vector<std::string> options_of(const DataKind& kind) {
   append(kind.splits_rows, RowSplit::options());
   append(kind.has_table, ColumnTableContext::options());
   append(kind.open_stream != nullptr, kStreamOptions);
+  append(true, kCommonOptions);
   return options;
 }
 
@@ -80,12 +82,10 @@ std::map<std::string, std::string> parse_options(std::string_view text, const st
 }
 
 /// Applies the options <column>=<feed>, which rename columns. Throws UserError for an option that
-/// names no column.
+/// names no column. `known`: the names of all other options.
 void rename_columns(DataSource& data, std::map<std::string, std::string> renames,
-                    const DataKind& kind, const DataArgs& args) {
+                    std::vector<std::string> known, const DataArgs& args) {
   if (renames.empty()) return;
-  std::vector<std::string> known = options_of(kind);
-  known.insert(known.end(), kCommonOptions.begin(), kCommonOptions.end());
   std::vector<ColumnSelection> kept;
   for (const Column& column : data.data().columns()) {
     known.push_back(column.name);
@@ -107,6 +107,22 @@ void rename_columns(DataSource& data, std::map<std::string, std::string> renames
   }
   data.transform(
       [&](SampleSourcePtr source) { return select_columns(std::move(source), std::move(kept)); });
+}
+
+/// Calls `open`, which opens the data of `args`. If it throws UserError, and an option of `renames`
+/// is similar to an option of `known`, the message begins with this option.
+template <class F>
+void open_with_options_checked(F open, const std::map<std::string, std::string>& renames,
+                               const std::vector<std::string>& known, const DataArgs& args) {
+  try {
+    open();
+  } catch (const UserError& error) {
+    for (const auto& [name, feed] : renames) {
+      const std::string near = did_you_mean(name, known);
+      if (!near.empty()) args.fail("no option '" + name + "'" + near + "; " + error.what());
+    }
+    throw;
+  }
 }
 
 /// Throws UserError for options that a stream does not support: those of RowSplit, and shuffle
@@ -289,9 +305,7 @@ DataSource open_data(const std::string& spec, const std::string& split,
   std::map<std::string, std::string> renames;
   const std::vector<std::string> known = options_of(kind);
   for (const auto& [option, value] : given) {
-    if (!contains(known, option) && !contains(kCommonOptions, option)) {
-      renames.emplace(option, value);
-    }
+    if (!contains(known, option)) renames.emplace(option, value);
   }
   const bool has_splits = contains(kind.options, "split");
   // If the format has its own splits, validation uses the test split by default.
@@ -306,12 +320,14 @@ DataSource open_data(const std::string& spec, const std::string& split,
   if (args.find("drop_last") != nullptr) data.drop_last = args.get_flag("drop_last", false);
   const int64_t limit = args.get_integer("limit", -1, 1);
   data.shuffle_buffer = args.get_integer("shuffle_buffer", 0, 1);
-  data.stream = open_stream(kind, args, limit);
-  if (data.stream == nullptr) {
+  const auto open = [&] {
+    data.stream = open_stream(kind, args, limit);
+    if (data.stream != nullptr) return;
     data.source = open_source(
         kind, args, split_by_default ? with_split(unstaged, default_split) : std::string(unstaged));
-  }
-  rename_columns(data, std::move(renames), kind, args);
+  };
+  open_with_options_checked(open, renames, known, args);
+  rename_columns(data, std::move(renames), known, args);
   if (data.source != nullptr) select_rows(data, kind, args, limit);
   if (unstaged.size() < all.size()) {
     data.transform([&](SampleSourcePtr source) {

@@ -9,6 +9,7 @@
 #include "frontend/readers/image_stages.h"
 #include "frontend/readers/one_hot.h"
 #include "ir/error.h"
+#include "ir/near.h"
 #include "ir/number.h"
 
 namespace fluid {
@@ -48,6 +49,7 @@ class StageArgs {
 
   const std::string& name() const { return name_; }
   bool has(const std::string& option) const { return values_.contains(option); }
+  bool has_options() const { return !values_.empty(); }
 
   [[noreturn]] void fail(const std::string& message) const {
     throw UserError("data '" + spec_ + "', stage '" + text_ + "': " + message);
@@ -154,6 +156,8 @@ struct StageKind {
   std::string name, usage, doc;
   std::vector<std::string> options;
   std::function<AnyStage(const StageArgs&)> make;
+  /// Whether the stage changes a sample at random; null: it never does.
+  bool (*is_random)(const StageArgs&) = nullptr;
 };
 
 constexpr Range kFraction = {0, 1};
@@ -194,13 +198,22 @@ AnyStage make_pad(const StageArgs& args) {
   return augment::pad(options);
 }
 
-AnyStage make_rotate(const StageArgs& args) {
+Range degrees_of(const StageArgs& args) {
   if (!args.has("")) args.fail("needs an angle in degrees, as in rotate=15 or rotate=-5:20");
   const auto symmetric = [](double angle) { return Range{-std::abs(angle), std::abs(angle)}; };
-  return augment::rotate(args.range("", {}, {-360, 360}, symmetric), fill_of(args));
+  return args.range("", {}, {-360, 360}, symmetric);
+}
+
+AnyStage make_rotate(const StageArgs& args) {
+  return augment::rotate(degrees_of(args), fill_of(args));
 }
 
 AnyStage make_color_jitter(const StageArgs& args) {
+  if (!args.has_options()) {
+    args.fail(
+        "needs a setting, as in color_jitter,brightness=0.4; there are brightness, contrast, "
+        "saturation and hue");
+  }
   const auto factor = [](double x) { return Range{std::max(0.0, 1 - x), 1 + x}; };
   const auto turn = [](double x) { return Range{-std::abs(x), std::abs(x)}; };
   return augment::color_jitter({.brightness = args.range("brightness", {1, 1}, kFactor, factor),
@@ -248,6 +261,18 @@ AnyStage make_one_hot(const StageArgs& args) {
   });
 }
 
+bool always_random(const StageArgs&) { return true; }
+
+bool is_random_flip(const StageArgs& args) {
+  const double probability = args.number("", 0.5, kFraction);
+  return probability > 0 && probability < 1;
+}
+
+bool is_random_rotation(const StageArgs& args) {
+  const Range degrees = degrees_of(args);
+  return degrees.low < degrees.high;
+}
+
 const std::vector<StageKind>& stage_kinds() {
   static const std::vector<StageKind> kinds = {
       {"resize",
@@ -261,12 +286,14 @@ const std::vector<StageKind>& stage_kinds() {
        "a random part, resized; scale=0.08:1 of the area,"
        " ratio=0.75:1.333, interpolation=bicubic",
        {"", "scale", "ratio", "interpolation"},
-       make_resized_crop},
+       make_resized_crop,
+       always_random},
       {"crop",
        "crop=N",
        "a random part of N x N or HxW pixels",
        {""},
-       [](const StageArgs& a) -> AnyStage { return augment::crop(a.size()); }},
+       [](const StageArgs& a) -> AnyStage { return augment::crop(a.size()); },
+       always_random},
       {"center_crop",
        "center_crop=N",
        "the part of N x N or HxW pixels at the centre",
@@ -282,29 +309,34 @@ const std::vector<StageKind>& stage_kinds() {
        "flip",
        "mirror from left to right, with probability 0.5 or flip=P",
        {""},
-       [](const StageArgs& a) -> AnyStage { return augment::flip(a.number("", 0.5, kFraction)); }},
+       [](const StageArgs& a) -> AnyStage { return augment::flip(a.number("", 0.5, kFraction)); },
+       is_random_flip},
       {"vflip",
        "vflip",
        "mirror from top to bottom, with probability 0.5 or vflip=P",
        {""},
-       [](const StageArgs& a) -> AnyStage { return augment::vflip(a.number("", 0.5, kFraction)); }},
+       [](const StageArgs& a) -> AnyStage { return augment::vflip(a.number("", 0.5, kFraction)); },
+       is_random_flip},
       {"rotate",
        "rotate=DEGREES",
        "rotate by an angle in [-DEGREES, DEGREES], or LOW:HIGH; fill=0",
        {"", "fill"},
-       make_rotate},
+       make_rotate,
+       is_random_rotation},
       {"color_jitter",
-       "color_jitter",
+       "color_jitter,brightness=0.4",
        "change colours by random factors: brightness=0.4 is a"
        " factor in 0.6:1.4; contrast=, saturation=, hue=0.1 is a turn in -0.1:0.1",
        {"brightness", "contrast", "saturation", "hue"},
-       make_color_jitter},
+       make_color_jitter,
+       always_random},
       {"erase",
        "erase=P",
        "set a random rectangle to fill=0, with probability 0.5 or P;"
        " scale=0.02:0.33, ratio=0.3:3.3",
        {"", "scale", "ratio", "fill"},
-       make_erase},
+       make_erase,
+       always_random},
       {"normalize",
        "normalize",
        "f32 values (x / 255 - mean) / std; mean=0.485:0.456:0.406,"
@@ -315,12 +347,14 @@ const std::vector<StageKind>& stage_kinds() {
        "mixup=ALPHA",
        "blend the samples of a batch in pairs; classes=N",
        {"", "classes"},
-       make_mixing<mixup>},
+       make_mixing<mixup>,
+       always_random},
       {"cutmix",
        "cutmix=ALPHA",
        "paste parts of images in pairs; classes=N",
        {"", "classes"},
-       make_mixing<cutmix>},
+       make_mixing<cutmix>,
+       always_random},
       {"one_hot",
        "one_hot",
        "labels as vectors, like those of mixup, for validation; classes=N",
@@ -329,15 +363,19 @@ const std::vector<StageKind>& stage_kinds() {
   return kinds;
 }
 
-AnyStage make_stage(const StageArgs& args) {
+const StageKind& kind_of(const StageArgs& args) {
   std::vector<std::string> names;
   for (const StageKind& kind : stage_kinds()) {
     names.push_back(kind.name);
-    if (kind.name != args.name()) continue;
-    args.check_options(kind.options);
-    return kind.make(args);
+    if (kind.name == args.name()) return kind;
   }
-  args.fail("no stage '" + args.name() + "'" + did_you_mean(args.name(), names));
+  args.fail("no stage '" + args.name() + "'" + suggest_names(args.name(), names));
+}
+
+AnyStage make_stage(const StageArgs& args) {
+  const StageKind& kind = kind_of(args);
+  args.check_options(kind.options);
+  return kind.make(args);
 }
 
 }  // namespace
@@ -368,6 +406,19 @@ SampleSourcePtr apply_stages(SampleSourcePtr source, std::string_view stages,
   } catch (const UserError& error) {
     throw UserError("data '" + spec + "': " + error.what());
   }
+}
+
+std::vector<std::string> random_stages(const std::string& spec) {
+  std::vector<std::string> names;
+  const size_t bar = spec.find('|');
+  if (bar == std::string::npos) return names;
+  for (const std::string& text : split_text(std::string_view(spec).substr(bar + 1), '|')) {
+    const StageArgs args(text, spec);
+    const StageKind& kind = kind_of(args);
+    const bool is_listed = std::ranges::find(names, kind.name) != names.end();
+    if (kind.is_random != nullptr && kind.is_random(args) && !is_listed) names.push_back(kind.name);
+  }
+  return names;
 }
 
 std::string stages_help() {

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "frontend/readers/sample_source.h"
 
@@ -13,6 +14,10 @@ namespace fluid {
 /// for a malformed value, and for the errors of augment_images(), mixup(), cutmix() and one_hot().
 SampleSourcePtr apply_stages(SampleSourcePtr source, std::string_view stages,
                              const std::string& spec);
+
+/// Returns the names of the stages of the data SPEC `spec` that change samples at random. Throws
+/// UserError for an unknown stage, and for a malformed value.
+std::vector<std::string> random_stages(const std::string& spec);
 
 /// The help text of the stages, one line per stage.
 std::string stages_help();

@@ -270,7 +270,7 @@ ScannedFile scan_text_file(const DataArgs& args, const ColumnTable* given,
   }
   opened.scan.index = index_records(text, syntax, args.path());
   open(opened.scan.index);
-  learn(*opened.file, opened.scan);
+  learn(opened);
   if (opened.is_in_memory) return opened;
   cache.store(key, opened.scan);
   if (given != nullptr) return opened;

@@ -73,8 +73,9 @@ struct ScannedFile {
   bool is_in_memory = false;  ///< whether the samples are to be kept in memory
 };
 
-/// Sets the members of TextScan except `index`, at least `table`.
-using LearnFromRecords = std::function<void(const RecordFile& file, TextScan& scan)>;
+/// Sets the members of ScannedFile::scan except `index`, at least `table`. The other members of
+/// `opened` are set.
+using LearnFromRecords = std::function<void(ScannedFile& opened)>;
 
 /// Opens the file that `args` name. Samples are to be kept in memory if the text has at most
 /// DataArgs::memory_limit() bytes. Otherwise takes the scan from the cache, if it is there. Else

@@ -5,7 +5,7 @@ namespace fluid {
 OpDef piecewise_schedule_op() {
   return schedule_def({
       .type = "PiecewiseConstant",
-      .name = "piecewise",
+      .name = std::string(kPiecewiseSchedule),
       .doc =
           "Learning rate `values[i]` from update `boundaries[i - 1]` until before update "
           "`boundaries[i]`, like Paddle's PiecewiseDecay. Replaces the optimizer's learning rate.",

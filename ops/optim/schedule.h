@@ -22,6 +22,9 @@ namespace fluid {
 /// Prefix of the attributes of a `train` op that are settings of the schedule.
 inline constexpr std::string_view kSchedulePrefix = "schedule_";
 
+/// Name of the schedule whose values replace the learning rate of the optimizer.
+inline constexpr std::string_view kPiecewiseSchedule = "piecewise";
+
 /// A setting of a schedule, which is an attribute of its op: a bool, an int, a double, a list or a
 /// string. A number, or each element of a list, must lie in [low, high).
 struct ScheduleSetting {

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 
+#include "ir/near.h"
 #include "ops/arguments.h"
 #include "ops/lora_attributes.h"
 #include "ops/operators.h"
@@ -206,7 +207,7 @@ Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, 
     return initial;
   }
   throw UserError(loc, "'" + name + "' asks for an unknown initialiser '" + init + "'" +
-                           did_you_mean(init, known));
+                           suggest_names(init, known));
 }
 
 std::optional<Tensor> initial_values(const Type& type, const Attrs& attrs) {

@@ -76,6 +76,8 @@ TEST_F(EvalReport, MistakesAreNamed) {
   const std::string eval = "eval classes.fir --data 'csv:rows.csv?label=kind&classes=1' ";
   expect_error(eval + "--worst 3", "--worst requires --report");
   expect_error(eval + "--report=nowhere/r.json", "cannot write 'nowhere/r.json'");
+  expect_error(eval + "--report=r.csv",
+               "cannot write 'r.csv': the report is written as .json, not as .csv");
 }
 
 }  // namespace

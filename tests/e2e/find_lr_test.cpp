@@ -40,6 +40,8 @@ TEST_F(FindLr, ListsTheCurve) {
 TEST_F(FindLr, MistakesAreNamed) {
   expect_error(train_ + "--find-lr --save w.safetensors", "--save");
   expect_error(train_ + "--find-lr=nowhere/rates.svg", "cannot write 'nowhere/rates.svg'");
+  expect_error(train_ + "--find-lr=rates.png",
+               "cannot write 'rates.png': the curve is written as .svg or .csv, not as .png");
   write_plain(dir_.file("large.csv"), "a,b,y\n1e30,1e30,0\n");
   write_plain(
       dir_.file("steep.fir"),

@@ -111,8 +111,10 @@ TEST_F(BadInput, Feeds) {
   const std::string train = "train classes.fir --data npy:";
   expect_late_error(train + "x=x.npy", "feed 'y' is missing: the batch has 'x'");
   expect_late_error(train + "x=x.npy,labels=y.npy", "feed 'y' is missing: the batch has 'x'");
-  expect_late_error(train + "x=y.npy,y=y.npy", "feed 'x' is i64[2] in a batch of 2");
-  expect_late_error(train + "x=x.npy,y=x.npy", "feed 'y' is f32[2, 2] in a batch of 2");
+  expect_error(train + "x=y.npy,y=y.npy",
+               "data 'npy:x=y.npy,y=y.npy': column 'x' is i64[?], but the feed is f32[?, 2]");
+  expect_late_error(train + "x=x.npy,y=y.npy --val npy:x=x.npy,y=x.npy",
+                    "data 'npy:x=x.npy,y=x.npy': column 'y' is f32[?, 2], but the feed is i64[?]");
   write_labels("more.npy", {0, 1, 2});
   expect_error(train + "x=x.npy,y=more.npy",
                "column 'y' has 3 samples, but the first column has 2");

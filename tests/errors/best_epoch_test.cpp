@@ -83,8 +83,9 @@ TEST_F(BestCommand, RejectsWhatMeansNothing) {
   expect_error(unvalidated + "--patience 2", "--patience needs --val");
   expect_error(unvalidated + "--save-best w.safetensors", "--save-best needs --val");
   expect_error(train("--best los"),
-               "best: no scalar output has the name 'los' (did you mean 'loss'?)");
-  expect_error(train("--best line"), "best: no scalar output has the name 'line'");
+               "--best: no scalar output has the name 'los' (did you mean 'loss'?)");
+  expect_error(train("--best line:max"),
+               "--best: no scalar output has the name 'line'; there are 'loss'");
   expect_error(train("--best loss:mi"), "best: write loss:min or loss:max, not loss:mi");
   expect_error(train("--save-best no/such/file"), "cannot write 'no/such/file'");
   std::string silent = kLine;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/fluidrun_test.h"
+#include "tests/support/training_log.h"
 
 namespace fluid::command_line_test {
 namespace {
@@ -119,6 +120,76 @@ TEST_F(CommandLine, IsRejected) {
   for (const Case& c : cases) expect_error(c.arguments, c.message);
 }
 
+TEST_F(CommandLine, IsRejectedForEmptyValues) {
+  const std::string train = "train line.fir --data synthetic-linear?n=50 ";
+  for (const std::string flag : {"--save", "--history", "--log-json", "--tensorboard", "--dump",
+                                 "--val", "--params", "--checkpoint-dir", "--optimizer"}) {
+    expect_error(train + flag + " ''", flag + ": the value is empty");
+  }
+  expect_error("eval line.fir --data synthetic-linear --params ''", "--params: the value is empty");
+  expect_error("opt line.fir --pass dce -o ''", "-o: the value is empty");
+  std::ofstream(dir_.file("run.toml")) << "[train]\nsave = \"\"\n";
+  expect_error(train + "--config run.toml", "--save: the value is empty");
+  EXPECT_EQ(run(train + "--cache-dir ''").code, 0);
+}
+
+TEST_F(CommandLine, IsRejectedForOptionsThatChangeNothing) {
+  const std::string train = "train line.fir --data synthetic-linear?n=50 ";
+  const Case cases[] = {
+      {"--find-lr --lr 0.1", "--find-lr excludes --lr"},
+      {"--find-lr --epochs 2", "--epochs excludes --find-lr"},
+      {"--find-lr --warmup 5", "--find-lr excludes --warmup"},
+      {"--find-lr --patience 5", "--find-lr excludes --patience"},
+      {"--find-lr --schedule-end 0.1", "--find-lr excludes --schedule-end 0.1"},
+      {"--lr 0.5 --schedule piecewise --schedule-boundaries 5 --schedule-values 0.1,0.2",
+       "--lr 0.5: the schedule 'piecewise' replaces the learning rate: --schedule-values"},
+      {"--freeze w --param w:lr=10", "--param 'w:lr=10': changes nothing: 'w' is frozen"},
+      {"--param w:train=0 --param w:decay=0", "--param 'w:decay=0': changes nothing: 'w' is"},
+  };
+  for (const Case& c : cases) expect_error(train + c.arguments, c.message);
+  for (const std::string flags : {"--param w:train=0,init=ones --param w:train=1,lr=10",
+                                  "--freeze w --param '*:train=1,lr=10'"}) {
+    EXPECT_EQ(run(train + flags).code, 0) << flags;
+  }
+}
+
+TEST_F(CommandLine, SaysWhatDoesNotTakePlaceInItsSteps) {
+  const std::string train = "train line.fir --data synthetic-linear?n=50 --batch 10 --epochs 2 ";
+  const Case cases[] = {
+      {"--swa 11", "averages (--swa) start at update 11, but the training has 10\n"},
+      {"--lookahead 11",
+       "lookahead (--lookahead) first moves the slow weights at update 11, but the training has "
+       "10\n"},
+      {"--swa 4 --max-steps 3", "averages (--swa) start at update 4, but the training has 3\n"},
+      {"--overfit 200 --max-steps 1", "--overfit 200: the data has 50 samples\n"},
+  };
+  for (const Case& c : cases) {
+    const Result result = run(train + c.arguments);
+    EXPECT_NE(result.output.find(c.message), std::string::npos) << result.output;
+  }
+  const Result fits = run(train + "--swa 10 --lookahead 10");
+  EXPECT_EQ(fits.code, 0) << fits.output;
+  EXPECT_EQ(fits.output.find("at update"), std::string::npos) << fits.output;
+}
+
+/// The number of steps, epochs times batches, is larger than 64 bits.
+TEST_F(CommandLine, CountsStepsOfAnyNumberOfEpochs) {
+  const Result result =
+      run("train line.fir --data synthetic-linear?n=50 --batch 10 --epochs 9223372036854775807 "
+          "--max-steps 2 --schedule cosine --log-json log --log-every 1");
+  ASSERT_EQ(result.code, 0) << result.output;
+  const auto steps = logged(dir_.file("log"));
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_NEAR(steps[1].at("lr").get<double>(), 0.005, 1e-6) << "half of the cosine";
+}
+
+TEST_F(CommandLine, TimesValidationIfThereIsAny) {
+  const std::string train = "train line.fir --data synthetic-linear?n=50 ";
+  EXPECT_EQ(run(train).output.find("with validation"), std::string::npos);
+  EXPECT_NE(run(train + "--val synthetic-linear?n=50").output.find(" s with validation\n"),
+            std::string::npos);
+}
+
 TEST_F(CommandLine, TimesPasses) {
   const Result timed = run("opt line.fir --pipeline train --time-passes -o step.fir");
   EXPECT_EQ(timed.code, 0);
@@ -188,11 +259,14 @@ TEST_F(CommandLine, IsRejectedForNumbersOutOfRange) {
       {"--lr 0", "--lr: must be a positive number, not 0"},
       {"--lr nan", "--lr: must be a positive number, not nan"},
       {"--ema 1", "--ema: must be above 0 and below 1, not 1"},
+      {"--workers 1025", "--workers: must be 1024 at most, not 1025"},
+      {"--workers 0", "--workers: must be a positive integer, not 0"},
       {"--threads -1", "--threads: Value -1 not in range 0 to 4096"},
       {"--threads 99999999999", "--threads: Value 99999999999 not in range"},
       {"--memory 1e300GiB", "'1e300GiB' is not a size in bytes"},
   };
   for (const Case& c : cases) expect_error(train + c.arguments, c.message);
+  expect_error("data synthetic-linear --workers 10000", "--workers: must be 1024 at most");
   expect_error("plan line.fir --batch 9223372036854775807",
                "a value f32[?, 2] with a batch of 9223372036854775807 is larger than any memory");
   expect_error("summary line.fir --batch 9223372036854775807",
@@ -236,7 +310,9 @@ TEST_F(CommandLine, IsRejectedForOptimizers) {
       {"line.fir --optimizer adam --minimize loss",
        "--minimize loss: program 'line' has a loss that it minimizes"},
       {"bare.fir --minimize m", "--minimize needs --optimizer"},
-      {"bare.fir", "program 'bare' cannot be trained: it minimizes nothing"},
+      {"bare.fir",
+       "program 'bare' cannot be trained: it minimizes nothing; --optimizer --minimize m, its "
+       "output 'm'"},
       {"bare.fir --optimizer adam",
        "--optimizer: program 'bare' has no output 'loss' to minimize; --minimize names one of its "
        "outputs: y, m"},
@@ -248,6 +324,30 @@ TEST_F(CommandLine, IsRejectedForOptimizers) {
   for (const Case& c : cases) {
     expect_error(std::string("train --data synthetic-linear?n=50 ") + c.arguments, c.message);
   }
+  for (const std::string flags :
+       {"--optimizer adam --beta1 1.5", "--warmup -1", "--weight-decay -1"}) {
+    const Result result = run("train line.fir --data synthetic-linear?n=50 " + flags);
+    EXPECT_EQ(result.code, 1) << flags;
+    EXPECT_EQ(result.output.find("line.fir:"), std::string::npos) << result.output;
+  }
+}
+
+TEST_F(CommandLine, OfBenchAndPlanTakesAnOptimizer) {
+  std::string text = kLine;
+  text.erase(text.find("  train("), text.find("  output") - text.find("  train("));
+  std::ofstream(dir_.file("bare.fir")) << text;
+  const std::string bench = "bench bare.fir --data synthetic-linear?n=50 --batch 10 --steps 2 ";
+  expect_error(bench, "program 'line' cannot be trained: --optimizer its output 'loss'");
+  EXPECT_EQ(run(bench + "--optimizer adam --lr 0.1").code, 0);
+  const auto state_bytes = [&](const std::string& arguments) {
+    const Result result = run("plan " + arguments + " --json");
+    EXPECT_EQ(result.code, 0) << result.output;
+    const size_t at = result.output.find("\"state_bytes\": ");
+    return std::stoll(result.output.substr(at + sizeof "\"state_bytes\": " - 1));
+  };
+  EXPECT_GT(state_bytes("line.fir --optimizer adam"), state_bytes("line.fir"));
+  EXPECT_EQ(state_bytes("bare.fir --optimizer adam"), state_bytes("line.fir --optimizer adam"));
+  expect_error("plan line.fir --nesterov", "--nesterov: no setting of sgd");
 }
 
 TEST_F(CommandLine, IsRejectedForSchedules) {

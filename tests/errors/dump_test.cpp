@@ -63,9 +63,44 @@ TEST_F(Dump, GoesWithCheckpoints) {
   EXPECT_EQ(trained("both", dump, dump), "1245");
 }
 
+TEST_F(Dump, WritesFeedsAndTheNamesThatAPatternSelects) {
+  std::string text = kLine;
+  text.replace(text.find("  %e = sub(%p"), sizeof "  %e = sub(%p" - 1,
+               "  %b = param \"b\" {init = \"constant\", value = 0.0} : f32[1]\n"
+               "  %q = add(%p, %b) : f32[?, 1]\n  %e = sub(%q");
+  write_plain(dir_.file("biased.fir"), text);
+  const std::string train =
+      "train biased.fir --data 'synthetic-linear?n=20' --batch 10 --micro-batches 2 ";
+  const auto dumped = [&](const std::string& names, const std::string& flags = "") {
+    const Result result = run(train + flags + " --dump-dir values --dump '" + names + "'");
+    EXPECT_EQ(result.code, 0) << result.output;
+    std::string files;
+    for (const std::string name :
+         {"x", "y", "w", "w.grad", "b", "b.grad", "p", "q", "e", "s", "loss", "line"}) {
+      const std::string file = dir_.file("values/step-0001." + name + ".npy");
+      if (std::filesystem::remove(file)) files += name + " ";
+    }
+    std::filesystem::remove_all(dir_.file("values"));
+    return files;
+  };
+  EXPECT_EQ(dumped("w*"), "w w.grad ");
+  EXPECT_EQ(dumped("w*", "--freeze w"), "w ");
+  EXPECT_EQ(dumped("l*,loss,[xy]"), "x y loss line ");
+  EXPECT_EQ(dumped("?"), "x y w b p q e s ");
+  ASSERT_EQ(run(train + "--dump x,y,p --dump-dir values").code, 0);
+  const auto value = [&](const std::string& name) {
+    return read_npy(dir_.file("values/step-0001." + name + ".npy"));
+  };
+  EXPECT_EQ(value("x").shape(), (std::vector<int64_t>{10, 2}));
+  EXPECT_EQ(value("y").shape(), (std::vector<int64_t>{10, 1}));
+  EXPECT_NE(value("x").at(0), 0);
+  EXPECT_EQ(value("p").at(0), 0) << "the first weights are 0";
+}
+
 TEST_F(Dump, RejectsUnknownNames) {
   const std::string train = "train line.fir --data synthetic-linear ";
   expect_error(train + "--dump v.grad", "--dump v.grad: no such value; there are 'w.grad'");
+  expect_error(train + "--dump 'conv*'", "--dump conv*: the pattern matches no value");
   std::ofstream(dir_.file("scan.fir")) << R"(program @twice {
   %x = data "x" : f32[?, 2]
   %y = data "y" : f32[?, 1]

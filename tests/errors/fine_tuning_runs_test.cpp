@@ -101,7 +101,14 @@ TEST_F(FineTuningRuns, OfAdaptersAreEqual) {
 }
 
 TEST_F(FineTuningRuns, OfAdaptersHaveTheirDefaults) {
-  expect_equal(train("--lora '*'"), train("--lora '*:rank=8,alpha=8'"), 0, "default");
+  std::string text = kNetwork;
+  const std::string tanh = "  %t = tanh(%h) : f32[?, 8]\n";
+  text.replace(text.find(tanh), tanh.size(),
+               "  %c = param \"c.w\" {init = \"uniform\", low = -0.5, high = 0.5} : f32[8, 8]\n"
+               "  %i = matmul(%h, %c) : f32[?, 8]\n"
+               "  %t = tanh(%i) : f32[?, 8]\n");
+  write_plain(dir_.file("net.fir"), text);
+  expect_equal(train("--lora c"), train("--lora c:rank=8,alpha=8"), 0, "default");
 }
 
 TEST_F(FineTuningRuns, OfAdaptersNameMistakes) {
@@ -109,6 +116,9 @@ TEST_F(FineTuningRuns, OfAdaptersNameMistakes) {
   expect_error(train + "--lora :rank=2",
                "--lora ':rank=2': must be PATTERN:rank=N, as in 'attention*:rank=8'");
   expect_error(train + "--lora a:rank=x", "--lora 'a:rank=x': 'rank=x' is neither");
+  expect_error(train + "--lora a:rank=2,rank=1", "--lora 'a:rank=2,rank=1': 'rank' is given twice");
+  expect_error(train + "--lora '*:rank=2'",
+               "--lora '*:rank=2': lora: rank 2 is above the rank of 'b.w' f32[8, 1], at most 1");
   expect_error(train + "--lora c:rank=2",
                "--lora 'c:rank=2': pattern 'c' matches no weight; there are 'a.w', 'b.w'");
   expect_error("merge net.fir --save m.safetensors", "merge needs --params --adapters");

@@ -306,10 +306,9 @@ TEST_F(Fluidrun, TrainsWithAnOptimizerByName) {
 
 /// Five steps: 50 samples in batches of 10.
 TEST_F(Fluidrun, TrainsWithAScheduleByName) {
-  const auto rates = [&](const std::string& flags) {
-    const Result result =
-        run("train line.fir --data 'synthetic-linear?n=50' --batch 10 --lr 0.8 --log-json log " +
-            flags);
+  const auto rates = [&](const std::string& flags, const std::string& lr = "--lr 0.8 ") {
+    const Result result = run(
+        "train line.fir --data 'synthetic-linear?n=50' --batch 10 --log-json log " + lr + flags);
     EXPECT_EQ(result.code, 0) << result.output;
     const std::string log = read_file(dir_.file("log"));
     std::ostringstream all;  // six digits
@@ -323,8 +322,9 @@ TEST_F(Fluidrun, TrainsWithAScheduleByName) {
   EXPECT_EQ(rates("--warmup 2 --warmup-start 0.5 --constant-warmup"), "0.4 0.4 0.8 0.8 0.8 ");
   EXPECT_EQ(rates("--schedule step --schedule-every 2 --schedule-factor 0.5"),
             "0.8 0.8 0.4 0.4 0.2 ");
-  EXPECT_EQ(rates("--schedule piecewise --schedule-boundaries 1,3 --schedule-values 0.5,0.25,2"),
-            "0.5 0.25 0.25 2 2 ");
+  EXPECT_EQ(
+      rates("--schedule piecewise --schedule-boundaries 1,3 --schedule-values 0.5,0.25,2", ""),
+      "0.5 0.25 0.25 2 2 ");
   EXPECT_EQ(rates("--schedule linear --schedule-end 0.4 --max-steps 4"), "0.8 0.7 0.6 0.5 ")
       << "ends with the training";
   EXPECT_EQ(rates("--schedule linear --warmup 1 --epochs 1"), "0.8 0.8 0.6 0.4 0.2 ");

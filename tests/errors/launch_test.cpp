@@ -379,6 +379,9 @@ TEST_F(Launch, AStoppedTerminalStopsNothingElse) {
 TEST_F(Launch, MistakesAreNamed) {
   expect_error("launch", "launch needs a program after --: fluidrun launch --nproc 2 -- train ...");
   expect_error("launch --nproc 2 --", "launch needs a program after --");
+  expect_error("launch --nproc 2 train line.fir",
+               "'train' is not expected: write -- before the program");
+  expect_error("launch --nprc 2 -- true", "'--nprc' is not expected (did you mean '--nproc'?)");
   expect_error("launch -- trian x",
                "cannot start 'trian': PATH has no such program (did you mean 'train'?)");
   expect_error("launch -- ./absent", "cannot start './absent': No such file or directory");

@@ -26,6 +26,9 @@ class PlateauCommand : public FluidrunTest {
     text.insert(text.find("  train("), "  %score = neg(%loss) : f32[]\n");
     text.insert(text.rfind("}"), "  output \"score\" = %score\n");
     write_plain(dir_.file("score.fir"), text);
+    text.insert(text.find("  train("), "  %r2 = r2_score(%p, %y) : f64[4]\n");
+    text.insert(text.rfind("}"), "  output \"r2\" = %r2\n");
+    write_plain(dir_.file("r2.fir"), text);
   }
   std::vector<double> rates(const std::string& log) const {
     std::vector<double> rates;
@@ -41,7 +44,8 @@ TEST_F(PlateauCommand, FollowsTheLoss) {
   Result result = run(train + "--log-json log --save w.safetensors");
   EXPECT_EQ(result.code, 0) << result.output;
   EXPECT_EQ(rates("log"), expected);
-  EXPECT_NE(result.output.find("loss has reached a plateau: the learning rate falls after epoch 3"),
+  EXPECT_NE(result.output.find(
+                "loss has reached a plateau: the learning rate falls after epoch 3 (mode min)\n"),
             std::string::npos)
       << result.output;
   result = run(train + "--val synthetic-linear?n=20 --log-json val");
@@ -99,6 +103,21 @@ TEST_F(PlateauCommand, NeedsAScalarMetric) {
   expect_error(kScore + "--schedule plateau --schedule-mode up",
                "--schedule-mode up: plateau_schedule: attribute 'mode' must be min or max, not "
                "'up'");
+}
+
+TEST_F(PlateauCommand, MaximizesAMetricWhoseLargerValuesAreBetter) {
+  const std::string train =
+      "train r2.fir --data synthetic-linear?n=20 --epochs 3 --schedule plateau --schedule-metric "
+      "r2 "
+      "--schedule-patience 0 --schedule-threshold-mode abs --schedule-threshold 9 ";
+  expect_error(train, "the schedule 'plateau' monitors 'r2': its mode must be --schedule-mode");
+  expect_error(train + "--schedule-mode min", "'plateau' monitors 'r2': --schedule-mode max");
+  const Result result = run(train + "--schedule-mode max");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("r2 has reached a plateau: the learning rate falls after epoch 2 "
+                               "(mode max)\n"),
+            std::string::npos)
+      << result.output;
 }
 
 TEST_F(PlateauCommand, NeedsALoss) {

@@ -50,6 +50,35 @@ TEST_F(ImageData, TrainsTheSameWithAnyNumberOfWorkers) {
   EXPECT_EQ(run_command("cmp w1.safetensors w3.safetensors").code, 0);
 }
 
+TEST_F(ImageData, RandomStagesOfHeldOutDataAreNamed) {
+  const auto notes = [&](const std::string& arguments) {
+    const Result result = run(arguments);
+    EXPECT_EQ(result.code, 0) << result.output;
+    std::string notes;
+    for (size_t at = 0; (at = result.output.find("the random stages", at)) != std::string::npos;) {
+      const size_t begin = result.output.rfind('\n', at) + 1, end = result.output.find(';', at);
+      notes += result.output.substr(begin, end - begin) + "\n";
+      at = end;
+    }
+    return notes;
+  };
+  const std::string plain = "'folder:images|resize=9|center_crop=8' ";
+  const std::string train = "train tint.fir --batch 2 --data " + spec_ + "--val ";
+  EXPECT_EQ(notes(train + plain), "");
+  EXPECT_EQ(notes(train + spec_),
+            "--val: the random stages resized_crop, flip change the samples\n");
+  const std::string note = "--data: the random stages resized_crop, flip change the samples\n";
+  EXPECT_EQ(notes("eval tint.fir --data " + spec_), note);
+  EXPECT_EQ(notes("eval tint.fir --data " + plain), "");
+  write_plain(dir_.file("shade.fir"), R"(program @shade {
+  %x = data "image" : f32[?, 3, 8, 8]
+  %s = neg(%x) : f32[?, 3, 8, 8]
+  output "shade" = %s
+}
+)");
+  EXPECT_EQ(notes("predict shade.fir --data " + spec_), note);
+}
+
 TEST_F(ImageData, BadRecordsStopOrAreSkipped) {
   damage("images/dogs/3.jpg");
   const std::string train = "train tint.fir --batch 6 --epochs 2 --workers 2 --data " + spec_;

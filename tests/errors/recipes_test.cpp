@@ -68,6 +68,24 @@ TEST_F(RecipesOfAProgram, HaveTheirOwnLearningRatesInTensorBoard) {
   EXPECT_TRUE(events.scalars.contains("optimizer/distances/learning_rate"));
 }
 
+TEST_F(RecipesOfAProgram, WithoutAStepAreNamed) {
+  const Result result = run(kTrain + "--recipes s:5,d --recipe-option s:swa=6");
+  ASSERT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(
+      result.output.find("recipe 'distances' runs no step: the cycle squares:5,distances:1 is "
+                         "longer than the 5 of training\n"),
+      std::string::npos)
+      << result.output;
+  EXPECT_NE(result.output.find("recipe 'squares': averages (--swa) start at update 6, but the "
+                               "training has 5\n"),
+            std::string::npos)
+      << result.output;
+  expect_error(kTrain +
+                   "--recipes s,d --recipe-option "
+                   "d:lr=1,schedule=piecewise,schedule-boundaries=5,schedule-values=0.1,0.2",
+               "--lr 1: the schedule 'piecewise' replaces the learning rate");
+}
+
 TEST_F(RecipesOfAProgram, AreTimedEachByADryRun) {
   const Result result = run(kTrain + "--recipes s:2,dist --dry-run");
   ASSERT_EQ(result.code, 0) << result.output;

@@ -325,11 +325,12 @@ TEST_F(Reports, PredictNeedsRows) {
 
 TEST_F(Reports, HelpSaysTheDefaultsAndTheVersion) {
   const std::string help = run("train --help").output;
-  for (const std::string fact :
-       {"--epochs N .*\\(default: 1\\)", "--seed N .*\\(default: 0\\)", "--batch N .* 100[^0-9]"}) {
+  for (const std::string fact : {"--epochs N .*[( ]default: 1\\)", "--seed N .*\\(default: 0\\)",
+                                 "--batch N .* 100[^0-9]"}) {
     EXPECT_TRUE(std::regex_search(help, std::regex(fact))) << fact << " in " << help;
   }
   EXPECT_NE(help.find("n=N samples, seed=N"), std::string::npos) << help;
+  EXPECT_NE(help.find("\n  stages change the images"), std::string::npos) << help;
   EXPECT_TRUE(run("--version").output.starts_with("fluidrun 0.")) << run("--version").output;
 }
 

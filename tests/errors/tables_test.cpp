@@ -164,6 +164,22 @@ TEST_F(Tables, ValidationIsReadAsTheTrainingData) {
       "it the id 2");
 }
 
+TEST_F(Tables, OfAFileAreWrittenByTrainAlone) {
+  const std::string columns =
+      "csv:train.csv?label=shape&categories=color,shape&drop=id,part&table=";
+  expect_error("data '" + columns + "typo.safetensors'", "there is no file 'typo.safetensors'");
+  const std::string spec = "'" + columns + "t.json' ";
+  const std::string absent = "there is no table t.json: the columns of this data are learned\n";
+  expect_has(expect_good("data " + spec).output, absent);
+  expect_has(expect_good("bench shapes.fir --batch 4 --steps 1 --data " + spec).output, absent);
+  const std::string train = "train shapes.fir --data " + spec;
+  expect_has(expect_good(train + "--dry-run").output, absent);
+  EXPECT_FALSE(std::filesystem::exists(dir_.file("t.json")));
+  expect_has(expect_good(train).output, "wrote table t.json\n");
+  EXPECT_TRUE(std::filesystem::exists(dir_.file("t.json")));
+  EXPECT_EQ(expect_good(train).output.find("t.json\n"), std::string::npos) << "it is read";
+}
+
 TEST_F(Tables, ParametersOfOtherProgramsHaveNone) {
   write_plain(dir_.file("rows.csv"), "a,b,y\n1,2,3\n2,3,4\n");
   expect_good("train line.fir --save w --data synthetic-linear?n=10");

@@ -61,14 +61,15 @@ TEST_F(HistoryCsv, HasTheNumbersOfTheHistory) {
   const Table table = table_in(path_);
   ASSERT_EQ(table.size(), 3u);
   EXPECT_EQ(table[0], (std::vector<std::string>{"epoch", "steps", "complete", "best", "ms_per_step",
-                                                "seconds", "loss", "val_loss"}));
+                                                "seconds", "lr", "loss", "val_loss"}));
   for (size_t i = 0; i < 2; ++i) {
     const EpochEvent& epoch = history.epochs[i];
     EXPECT_EQ(table[i + 1][0], std::to_string(i + 1));
     EXPECT_EQ(table[i + 1][1], std::to_string(2 * (i + 1)));
     EXPECT_EQ(table[i + 1][2], "1");
-    EXPECT_NEAR(std::stod(table[i + 1][6]), epoch.training[0].second, 1e-6);
-    EXPECT_NEAR(std::stod(table[i + 1][7]), epoch.validation[0].second, 1e-6);
+    EXPECT_EQ(table[i + 1][6], "0.1");
+    EXPECT_NEAR(std::stod(table[i + 1][7]), epoch.training[0].second, 1e-6);
+    EXPECT_NEAR(std::stod(table[i + 1][8]), epoch.validation[0].second, 1e-6);
   }
   EXPECT_EQ(history.samples, 6);
   EXPECT_GT(history.training_seconds, 0);
@@ -86,7 +87,7 @@ TEST_F(HistoryCsv, GoesOnAfterAResume) {
   for (size_t i = 1; i < 4; ++i) {
     EXPECT_EQ(table[i][0], std::to_string(i));
     EXPECT_EQ(table[i][2], "1");
-    EXPECT_EQ(table[i][7].empty(), i == 1) << "val_loss";
+    EXPECT_EQ(table[i][8].empty(), i == 1) << "val_loss";
   }
 }
 
@@ -101,8 +102,33 @@ TEST_F(HistoryCsv, KeepsOutputsThatAreCalledAsItsColumns) {
   trainer.fit(data, options);
   const Table table = table_in(path_);
   EXPECT_EQ(table.at(1).at(1), "2");
-  ASSERT_EQ(table.at(0).at(7), "train_steps");
-  EXPECT_GT(std::stod(table.at(1).at(7)), 1000);
+  ASSERT_EQ(table.at(0).at(8), "train_steps");
+  EXPECT_GT(std::stod(table.at(1).at(8)), 1000);
+}
+
+/// Each epoch has two steps. The rate of recipe "second" is that of its only step.
+TEST_F(HistoryCsv, HasTheLearningRatesOfEachRecipe) {
+  Program net("two");
+  const Value x = net.data("x", {kBatch, 1}, f32), y = net.data("y", {kBatch, 1}, f32);
+  const Value error = linear(x, {.units = 1}) - y;
+  const Value squares = mean(square(error));
+  net.output("squares", squares);
+  minimize(squares, SGD{.lr = 0.1},
+           {.name = "first", .schedule = StepDecay{.every = 1, .factor = 0.5}});
+  minimize(mean(abs(error)), SGD{.lr = 0.3}, {.name = "second"});
+  Trainer trainer(net, cpu());
+  Reader data = samples();
+  FitOptions options{.recipes = {{"first", 3}, {"second", 1}}, .epochs = 2};
+  fluid::HistoryCsv csv(path_);
+  csv.attach(options, trainer.executor());
+  trainer.fit(data, options);
+  const Table table = table_in(path_);
+  EXPECT_EQ(table.at(0).at(6), "lr_first");
+  EXPECT_EQ(table.at(0).back(), "lr_second");
+  EXPECT_EQ(table.at(1).at(6), "0.05") << "of its second update";
+  EXPECT_EQ(table.at(1).back(), "") << "it has no step in the first epoch";
+  EXPECT_EQ(table.at(2).at(6), "0.025");
+  EXPECT_EQ(table.at(2).back(), "0.3");
 }
 
 TEST_F(HistoryCsv, ANewRunReplacesTheFile) {

@@ -146,6 +146,8 @@ TEST(Lora, RejectsWhatItCannotAdapt) {
       [&] { lora(plain, "bn0"); },
       "pattern 'bn0' matches no weight of a linear layer; there are 'fc0.w', 'fc1.w'");
   expect_user_error([&] { lora(plain, "fc0", {.rank = 0}); }, "rank 0 and alpha 8.0");
+  expect_user_error([&] { lora(plain, "fc0", {.rank = 4}); },
+                    "rank 4 is above the rank of 'fc0.w' f64[3, 4], at most 3");
   expect_user_error([&] { lora(plain, "fc0", {.alpha = -1}); }, "rank 8 and alpha -1.0");
   const TempDir dir;
   const std::string path = dir.file("a.safetensors");

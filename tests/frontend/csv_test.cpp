@@ -138,6 +138,34 @@ TEST_F(Csv, MistakesAreNamed) {
                "t.csv:2: column 'a': 1.5 is not a class number");
 }
 
+TEST_F(Csv, TheFirstBadRowIsNamed) {
+  std::string text = "a,b,c\n";
+  for (int i = 0; i < 1000; ++i) {
+    text += std::to_string(i) + "," + std::to_string(i) + ",t" + std::to_string(i) + "\n";
+  }
+  for (const std::string options : {"", "?memory=0"}) {
+    expect_error(text, options,
+                 "t.csv:2: column 'c': 't0' is not a finite number; add categories=c or drop=c");
+  }
+  expect_error(text, "?label=c", "t.csv:2: column 'c': 't0'");
+  expect_error("a,b\n1,2\n1,x\n3\n", "", "t.csv:3: column 'b': 'x' is not a finite number");
+  expect_error("a,b\n1,2\n3\n", "?memory=0", "t.csv:3: 1 fields, but the first line has 2");
+}
+
+TEST_F(Csv, ColumnsOfTextAreHintedAt) {
+  const auto hint = [&](const std::string& options) {
+    const std::string message = error_of<UserError>([&] { read("a,b\n1,x\n", options); });
+    return message.substr(std::min(message.find("; "), message.size()));
+  };
+  EXPECT_EQ(hint(""), "; for a column of text, add categories=b or drop=b");
+  EXPECT_EQ(hint("?label=b"), "; for a column of text, add categories=b");
+  const std::string table = "?table=" + dir_.file("numbers.json");
+  read("a,b\n1,2\n", table);
+  EXPECT_EQ(hint(table), "") << "the columns are those of the table";
+  const std::string infinite = error_of<UserError>([&] { read("a\n-inf\n", ""); });
+  EXPECT_EQ(infinite.find("categories"), std::string::npos) << infinite;
+}
+
 TEST_F(Csv, MissingValuesAreNamedByLineAndColumn) {
   expect_error("a,b\n\"1\n\",2\n", "?columns=b&label=a",
                "t.csv:2: column 'a': '1\\n' is not a finite");
@@ -317,6 +345,13 @@ TEST_F(Csv, TablesAreKept) {
   write_plain(table, "{\"moments\": {}}");
   expect_error(train, "?label=y&categories=c" + options,
                "'" + table + "' is not a table of columns that Fluid wrote");
+  const std::string bad = dir_.file("bad.json");
+  expect_error("a,y\n1,0\nx,1\n", "?label=y&table=" + bad, "t.csv:3: column 'a': 'x'");
+  EXPECT_FALSE(std::filesystem::exists(bad)) << "of data that cannot be read";
+  const std::string absent = dir_.file("absent.safetensors");
+  expect_error(train, "?label=y&categories=c&table=" + absent,
+               "there is no file '" + absent + "': a table is read from a .safetensors file");
+  EXPECT_FALSE(std::filesystem::exists(absent));
   write_plain(table, R"({"moments": {"a": {"mean": 1, "std": 0}}, "classes": {}})");
   expect_error(train, "?label=y&categories=c" + options,
                "'" + table + "': the std of column 'a' is not positive");

@@ -269,6 +269,17 @@ TEST(Images, CutmixPastesByTheWeightOfTheLabels) {
   EXPECT_GT(partly, 20);
 }
 
+TEST(Images, RandomStagesAreKnown) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(random_stages("d?n=3"), Names());
+  EXPECT_EQ(random_stages("d|resize=9|center_crop=8|pad=1|normalize,mean=0,std=1"), Names());
+  EXPECT_EQ(random_stages("d|flip|pad=1|crop=8|rotate=9|flip"), (Names{"flip", "crop", "rotate"}));
+  EXPECT_EQ(random_stages("d|vflip|resized_crop=8|color_jitter,hue=0.1|erase=1|mixup"),
+            (Names{"vflip", "resized_crop", "color_jitter", "erase", "mixup"}));
+  EXPECT_EQ(random_stages("d|cutmix"), Names{"cutmix"});
+  EXPECT_EQ(random_stages("d|flip=1|vflip=0|rotate=90:90|one_hot"), Names());
+}
+
 TEST(Images, MistakesOfStagesAreNamed) {
   const auto expect_error = [](const std::string& stages, const std::string& message) {
     expect_user_error([&] { apply_stages(images(pattern_image()), stages, "d|" + stages); },
@@ -291,6 +302,9 @@ TEST(Images, MistakesOfStagesAreNamed) {
   expect_error("resized_crop=8,scale=0.5", ", stage 'resized_crop=8,scale=0.5': scale=0.5 must be");
   expect_error("rotate", ", stage 'rotate': needs an angle in degrees, as in rotate=15");
   expect_error("color_jitter=1", ", stage 'color_jitter=1': the stage has no value");
+  expect_error("color_jitter",
+               ", stage 'color_jitter': needs a setting, as in color_jitter,bright");
+  expect_error("blur", ", stage 'blur': no stage 'blur'; there are 'flip', 'crop', 'one_hot'");
   expect_error("normalize,mean=0", ", stage 'normalize,mean=0': needs std");
   expect_error("normalize,mean=0:0,std=1", ": normalize: mean has 2 values, but the images have 3");
   expect_error("normalize,mean=0,std=1|flip", ", stage 'flip': normalize must follow");

@@ -164,7 +164,7 @@ TEST(ReaderWorkers, AreJoinedInTheMiddleOfABatch) {
 
 TEST(ReaderWorkers, NumberMustBePositive) {
   expect_user_error([] { Reader(std::make_shared<Numbers>(2), {.workers = -1}); },
-                    "the number of workers must be positive");
+                    "the number of workers must be 1 to 1024, not -1");
 }
 
 TEST(ReaderWorkers, ResumeReadsOnlyWhatFollows) {

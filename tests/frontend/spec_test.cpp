@@ -32,6 +32,7 @@ TEST(DataSpec, MistakesAreNamed) {
   };
   expect_error("mnst:d", "no kind of data 'mnst' (did you mean 'mnist'?)");
   expect_error("", "no kind of data ''");
+  expect_error("database:d", "no kind of data 'database'; there are 'mnist', 'csv', 'pipe'");
   expect_error("mnist", "write mnist:DIR");
   expect_error("digits:d", "write digits");
   expect_error("digits?n=5&splt=test", "no option or column 'splt' (did you mean 'split'?)");
@@ -46,6 +47,18 @@ TEST(DataSpec, MistakesAreNamed) {
   expect_error("digits?shuffle=yes", "option shuffle=yes must be one of 0, 1");
   expect_error("digits?n=1000001", "n is over 1000000");
   expect_error("synthetic-linear?n=1000000001", "n is over 1e9");
+}
+
+TEST(DataSpec, AMisspelledOptionIsNamedBeforeTheErrorThatItCauses) {
+  const TempDir dir;
+  const std::string file = dir.file("gap.csv");
+  write_plain(file, "a,b\n1,\n");
+  expect_user_error([&] { open_data("csv:" + file + "?misssing=mean"); },
+                    "no option 'misssing' (did you mean 'missing'?); " + file + ":2: column 'b'");
+  expect_user_error([&] { open_data("csv:" + file + "?limt=1"); },
+                    "no option 'limt' (did you mean 'limit'?); " + file + ":2: column 'b'");
+  const std::string other = error_of<UserError>([&] { open_data("csv:" + file + "?colour=c"); });
+  EXPECT_EQ(other.find("no option"), std::string::npos) << other;
 }
 
 TEST(Digits, DependOnTheSeedAndTheSplitAlone) {
