@@ -15,20 +15,58 @@ constexpr size_t kMaxParts = 64;
 // Maximum ratio of the memory accesses after and before a split.
 constexpr double kMaxAccesses = 0.7;
 
-bool is_comparison(ScalarOp op) { return op >= ScalarOp::eq && op <= ScalarOp::ge; }
-
-/// Returns the difference of the operands of a comparison as slope * var + offset. Returns nullopt
-/// if `e` is no comparison of this form.
-std::optional<Affine> compared_difference(const Expr& e, int64_t var) {
-  if (!is_comparison(e.op()) || e.args()[0].dtype() != i64) return std::nullopt;
-  std::optional<Affine> difference = as_affine(e.args()[0] - e.args()[1]);
-  if (!difference || difference->terms.size() != 1 || difference->coefficient(var) == 0) {
-    return std::nullopt;
+/// A comparison of two linear functions of a loop variable.
+class IndexComparison {
+ public:
+  /// Returns nullopt if `e` is no such comparison, or if a function might overflow for an index in
+  /// [0, extent).
+  static std::optional<IndexComparison> of(const Expr& e, int64_t var, int64_t extent) {
+    if (e.op() < ScalarOp::eq || e.op() > ScalarOp::ge || extent > kMaxExtent) return std::nullopt;
+    const auto left = linear(e.args()[0], var), right = linear(e.args()[1], var);
+    if (!left || !right || left->slope == right->slope) return std::nullopt;
+    return IndexComparison(e.op(), *left, *right);
   }
-  return difference;
-}
 
-int64_t ceil_divide(int64_t a, int64_t b) { return a / b + (a % b != 0 && (a < 0) == (b < 0)); }
+  bool at(int64_t index) const {
+    return is_constant(
+        scalar::compare(op_, Expr::index(left_.at(index)), Expr::index(right_.at(index))), 1);
+  }
+
+  /// Returns the indices in (begin, end) at which the result differs from the preceding one.
+  std::vector<int64_t> changes(int64_t begin, int64_t end) const {
+    // The functions are equal at most at one index, near this one.
+    const int64_t root = (right_.offset - left_.offset) / (left_.slope - right_.slope);
+    std::vector<int64_t> found;
+    for (int64_t i = std::max(root - 1, begin + 1); i < std::min(root + 3, end); ++i) {
+      if (at(i) != at(i - 1)) found.push_back(i);
+    }
+    return found;
+  }
+
+ private:
+  struct Linear {
+    int64_t slope, offset;
+    int64_t at(int64_t index) const { return slope * index + offset; }
+  };
+  // With these limits neither the functions nor their difference overflow.
+  static constexpr int64_t kMaxExtent = int64_t{1} << 30, kMaxSlope = int64_t{1} << 30,
+                           kMaxOffset = int64_t{1} << 61;
+
+  IndexComparison(ScalarOp op, Linear left, Linear right) : op_(op), left_(left), right_(right) {}
+
+  static std::optional<Linear> linear(const Expr& e, int64_t var) {
+    const std::optional<Affine> affine = as_affine(e);
+    if (!affine) return std::nullopt;
+    const Linear result{affine->coefficient(var), affine->offset};
+    const bool depends_on_others = affine->terms.size() > (result.slope == 0 ? 0U : 1U);
+    const bool is_small = std::abs(result.slope) <= kMaxSlope && result.offset <= kMaxOffset &&
+                          result.offset >= -kMaxOffset;
+    return is_small && !depends_on_others ? std::optional(result) : std::nullopt;
+  }
+
+  ScalarOp op_;
+  Linear left_, right_;
+};
 
 bool accumulates(const kir::Block& block) {
   return std::ranges::any_of(block, [](const kir::Stmt& s) {
@@ -38,35 +76,30 @@ bool accumulates(const kir::Block& block) {
   });
 }
 
-/// Returns the indices in (0, extent) at which a comparison in `body` changes its result. A
-/// comparison of slope * var + offset with 0 changes where the sum becomes 0 and where it becomes
-/// positive.
+/// Returns the indices in (0, extent) at which a comparison in `body` changes its result.
 std::set<int64_t> split_points(const kir::Block& body, int64_t var, int64_t extent) {
   std::set<int64_t> points;
   for_each_expr(body, [&](const Expr& root) {
     for_each_node(root, [&](const Expr& e) {
-      const std::optional<Affine> difference = compared_difference(e, var);
-      if (!difference) return;
-      const int64_t slope = difference->coefficient(var), offset = difference->offset;
-      const bool rises = slope > 0;
-      const bool strict = e.op() == ScalarOp::gt || e.op() == ScalarOp::le;
-      const bool equality = e.op() == ScalarOp::eq || e.op() == ScalarOp::ne;
-      const int64_t zero = ceil_divide(-offset, slope);
-      const int64_t beyond = -offset % slope == 0 ? zero + 1 : zero;
-      for (const int64_t point : {zero, beyond}) {
-        const bool changes = equality || (point == beyond) == (strict == rises) || zero == beyond;
-        if (changes && point > 0 && point < extent) points.insert(point);
-      }
+      const auto comparison = IndexComparison::of(e, var, extent);
+      if (!comparison) return;
+      const std::vector<int64_t> changes = comparison->changes(0, extent);
+      points.insert(changes.begin(), changes.end());
     });
   });
   return points;
 }
 
-/// Copies the body of a loop for the part of the range that begins at `first` and contains no
-/// other split point.
+/// The loop indices [begin, end) of one of the loops that replace a loop over [0, extent).
+struct LoopPart {
+  int64_t var, begin, end, extent;
+};
+
+/// Copies the body of a loop for a part of the range. Comparisons whose result is the same in the
+/// whole part become constants.
 class Specializer {
  public:
-  Specializer(int64_t var, int64_t first) : var_(var), first_(first) {}
+  explicit Specializer(const LoopPart& part) : part_(part) {}
 
   kir::Block copy(const kir::Block& block) {
     kir::Block copied;
@@ -121,18 +154,22 @@ class Specializer {
         return is_constant(e.args()[1], 0) ? Expr::constant(e.dtype(), e.node().fvalue)
                                            : load(e.node().ivalue, e.dtype(), e.args()[0]);
       }
-      if (compared_difference(e, var_)) {
-        return rewrite(e, [&](const Expr& leaf) {
-          if (leaf.op() == ScalarOp::var) return Expr::index(first_);
-          return leaf.args().empty() ? Expr() : Expr::make(leaf.op(), leaf.dtype(), leaf.args());
-        });
+      const auto comparison = IndexComparison::of(e, part_.var, part_.extent);
+      if (comparison && comparison->changes(part_.begin, part_.end).empty()) {
+        return Expr::constant(boolean, comparison->at(part_.begin));
       }
-      const bool folds = e.op() >= ScalarOp::add && e.op() <= ScalarOp::cast;
-      return folds ? Expr::make(e.op(), e.dtype(), e.args()) : Expr();
+      return folds(e.op()) ? Expr::make(e.op(), e.dtype(), e.args()) : Expr();
     });
   }
 
-  int64_t var_, first_;
+  /// Whether a constant result equals that of generated code. Elementary functions may differ in
+  /// the last bit.
+  static bool folds(ScalarOp op) {
+    return (op >= ScalarOp::add && op <= ScalarOp::max) ||
+           (op >= ScalarOp::eq && op <= ScalarOp::cast);
+  }
+
+  LoopPart part_;
   std::map<int64_t, Expr> constants_;  ///< values of the Lets that became constants
 };
 
@@ -196,7 +233,8 @@ class Splitter {
     double accesses_after = 0;
     int64_t first = 0;
     const auto add_part = [&](int64_t end) {
-      auto body = std::make_shared<kir::Block>(Specializer(loop.var, first).copy(*loop.body));
+      auto body = std::make_shared<kir::Block>(
+          Specializer({loop.var, first, end, extent}).copy(*loop.body));
       std::set<int64_t> used;
       remove_unused_lets(*body, used);
       accesses_after +=

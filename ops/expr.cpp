@@ -150,7 +150,9 @@ bool is_additive_identity(const Expr& e) {
 /// Whether `e` is the sum of a float and +0, which is never -0.
 bool adds_zero(const Expr& e) {
   return e.op() == ScalarOp::add && is_float(e.dtype()) &&
-         std::ranges::any_of(e.args(), [](const Expr& a) { return is_constant(a, 0); });
+         std::ranges::any_of(e.args(), [](const Expr& a) {
+           return is_constant(a, 0) && !std::signbit(a.node().fvalue);
+         });
 }
 
 Expr fold_add(DType t, const Expr& a, const Expr& b) {

@@ -42,11 +42,19 @@ void visit_nodes(const Expr& e, FunctionRef<void(const Expr&)> visit, NodeNumber
   visit(e);
 }
 
+/// Returns a + scale * b, with wrap-around on overflow, as the generated code computes it.
+int64_t wrapping_sum(int64_t a, int64_t scale, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) +
+                              static_cast<uint64_t>(scale) * static_cast<uint64_t>(b));
+}
+
 Affine combined(const Affine& a, const Affine& b, int64_t scale_b) {
   std::map<int64_t, int64_t> terms(a.terms.begin(), a.terms.end());
-  for (const auto& [var, coefficient] : b.terms) terms[var] += scale_b * coefficient;
+  for (const auto& [var, coefficient] : b.terms) {
+    terms[var] = wrapping_sum(terms[var], scale_b, coefficient);
+  }
   Affine sum;
-  sum.offset = a.offset + scale_b * b.offset;
+  sum.offset = wrapping_sum(a.offset, scale_b, b.offset);
   for (const auto& term : terms) {
     if (term.second != 0) sum.terms.push_back(term);
   }

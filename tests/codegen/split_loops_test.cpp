@@ -67,10 +67,47 @@ TEST(SplitLoops, SumsOfPaddedRows) {
   EXPECT_EQ(occurrences(text, "add:f32("), 8) << text;  // each other row adds its operand to zero
 }
 
-TEST(SplitLoops, ComparisonsOfAllKindsAndSlopes) {
+TEST(SplitLoops, ComparisonsOfAllSlopes) {
   check([](ir::Graph& g) {
     const Value x = input(g, "x", {kBatch, 33});
     return flip(concat({x, flip(x, {.axes = 1}), x * x, x + 1.0}, {.axis = 1}), {.axes = 1});
+  });
+}
+
+Value numbers(ir::Graph& g, int64_t count, double start = 0) {
+  return arange(g, {.type = Type{i64, {count}, {}}, .start = start});
+}
+
+/// Selects between a concatenation of two inputs and zero.
+Value concatenation_where(ir::Graph& g, Value condition) {
+  const int64_t half = condition.shape()[0].size / 2;
+  const Value x = input(g, "x", {kBatch, half}), y = input(g, "y", {kBatch, half});
+  const Value joined = concat({x, y}, {.axis = 1});
+  return where(condition, joined, scalar_like(joined, 0));
+}
+
+/// The compared index restarts at each operand. In a part of the loop it is linear.
+TEST(SplitLoops, ComparisonsThatChangeWithinAPart) {
+  check([](ir::Graph& g) {
+    const Value i = numbers(g, 64), again = concat({i, i}, {.axis = 0});
+    return concatenation_where(g, less(again, scalar_like(again, 5)));
+  });
+  check([](ir::Graph& g) {
+    const Value i = numbers(g, 128);
+    const Value start = where(less(i, scalar_like(i, 64)), scalar_like(i, 0), scalar_like(i, 64));
+    return concatenation_where(g, equal(i - start, scalar_like(i, 7)));
+  });
+}
+
+/// Integers wrap around, so these comparisons change more than twice.
+TEST(SplitLoops, ComparisonsOfIntegersThatOverflow) {
+  check([](ir::Graph& g) {
+    const Value i = numbers(g, 1024), hash = i * 6364136223846793216.0;
+    return concatenation_where(g, greater(hash, scalar_like(i, 0)));
+  });
+  check([](ir::Graph& g) {
+    const Value i = numbers(g, 128), large = i + 0x1p62 + (0x1p62 - 1024) + 960.0;
+    return concatenation_where(g, greater(large, scalar_like(i, 0)));
   });
 }
 
