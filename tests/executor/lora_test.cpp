@@ -129,7 +129,7 @@ TEST(Lora, AdaptsASharedWeightOnceAndKeepsAHead) {
   const Value h = linear(relu(matmul(matmul(x, w), w)), {.units = 1, .name = "head"});
   net.output("y", h);
   minimize(mean(square(h)), SGD{.lr = 0.1});
-  lora(net, "w");
+  lora(net, "w", {.rank = 3});
   set_parameter_groups(net, {{.pattern = "head", .trainable = true}});
   EXPECT_EQ(lora_adapters(net.ir()).size(), 1U);
   const TempDir dir;
