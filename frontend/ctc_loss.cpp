@@ -72,13 +72,15 @@ class Ctc {
             "ctc_loss: reduction is '" + reduction + "', not none, mean or sum");
   }
 
-  /// Returns the input lengths as i64. The kernel rejects a length above T: it reads the last
-  /// element of each input in a sequence of T elements.
+  /// Returns the input lengths as i64. The kernel rejects lengths outside [0, T]: it reads the last
+  /// element of each input in a sequence of T elements, and element `length` if this is negative.
   Value checked_input_lengths() const {
     const Value zero = filled(i64, {}, 0), one = filled(i64, {}, 1);
     const Value lengths = cast(input_lengths_, i64, loc_);
     const Value steps = arange(graph_, {.type = Type{i64, {log_probs_.shape()[1]}, {}}}, loc_);
-    const Value last = gather(steps, maximum(lengths - one, zero, loc_), {}, loc_);
+    const Value index =
+        where(less(lengths, zero, loc_), lengths, maximum(lengths - one, zero, loc_), loc_);
+    const Value last = gather(steps, index, {}, loc_);
     return where(greater(lengths, zero, loc_), last + one, zero, loc_);
   }
 

@@ -105,17 +105,23 @@ void freeze_base(ir::Graph& graph) {
   freeze_running_statistics(graph);
 }
 
-/// Throws UserError if the rank of the adapters is above the largest possible rank of weight `w`.
-void check_rank(const Value& w, const Lora& options, const Loc& loc) {
-  const int64_t most = std::min(w.shape()[0].size, w.shape()[1].size);
-  if (options.rank <= most) return;
-  throw UserError(loc, "lora: rank " + std::to_string(options.rank) + " is above the rank of '" +
-                           w.op()->symbol + "' " + w.type().str() + ", at most " +
-                           std::to_string(most));
+int64_t largest_rank(Value w) { return std::min(w.shape()[0].size, w.shape()[1].size); }
+
+/// Throws UserError for a rank above min(in, out) of the weights of all `products`. Accepts the
+/// default rank for small weights, too.
+void check_rank(const std::vector<ir::Op*>& products, const Lora& options, const Loc& loc) {
+  const auto rank_of = [](const ir::Op* product) { return largest_rank(product->operands[1]); };
+  const auto largest = std::ranges::max_element(products, {}, rank_of);
+  if (largest == products.end()) return;
+  const int64_t most = rank_of(*largest);
+  if (options.rank <= std::max(most, Lora().rank)) return;
+  const Value w = (*largest)->operands[1];
+  throw UserError(loc, "lora: rank " + std::to_string(options.rank) + " is above min(in, out) = " +
+                           std::to_string(most) + " of '" + w.op()->symbol + "' " + w.type().str());
 }
 
 /// Adds adapters to the weights for whose names `selected` returns true. Returns whether there are
-/// any. With `checks_rank`, throws UserError for a rank above that of a weight.
+/// any. With `checks_rank`, throws UserError for a rank above that of all weights.
 template <class F>
 bool add_adapters(ir::Graph& graph, const Lora& options, bool checks_rank, const Loc& loc,
                   F selected) {
@@ -131,9 +137,7 @@ bool add_adapters(ir::Graph& graph, const Lora& options, bool checks_rank, const
     if (graph.find("param", name + ".lora_a") == nullptr) continue;
     throw UserError(loc, "lora: '" + name + "' has adapters already");
   }
-  for (const ir::Op* product : products) {
-    if (checks_rank) check_rank(product->operands[1], options, loc);
-  }
+  if (checks_rank) check_rank(products, options, loc);
   std::map<std::string, AdapterValues> adapters;
   for (ir::Op* product : products) add_low_rank_product(*product, adapters, options);
   add_to_recipes(graph, adapters);

@@ -27,7 +27,8 @@ struct Lora {
 /// Executor::load() reads the base weights from one file and the adapters from another.
 ///
 /// Throws UserError if the pattern selects no weight of a linear layer, if a weight has adapters
-/// already, if rank or alpha is not positive, or if rank is above min(in, out).
+/// already, if rank or alpha is not positive, or if rank is above 8 and above
+/// min(in, out) of all selected weights.
 void lora(Program& program, const std::string& pattern, const Lora& options = {},
           const Loc& loc = Loc::here());
 

@@ -1,6 +1,7 @@
 #include "frontend/transformer.h"
 
 #include <cmath>
+#include <limits>
 
 #include "frontend/cache.h"
 #include "frontend/layer_parameters.h"
@@ -111,9 +112,18 @@ Value cached(Value x, const std::string& name, const AttentionCache& attention, 
   return all;
 }
 
-/// Attention of one position to itself and to all earlier positions. ALiBi measures distances from
-/// the last position of the cache, not from the current one: this adds a constant to all scores of
-/// a head, which softmax ignores.
+/// Returns the biases of ALiBi between the current position and all positions of a cache, [heads,
+/// 1, length].
+Value biases_of_cache(const AttentionCache& attention, int64_t heads, const Loc& loc) {
+  ir::Graph& graph = *attention.position->op()->graph();
+  const Value at_distance_1 = slice(alibi(graph, {.type = Type{f32, {heads, 1, 2}, {}}}, loc),
+                                    {.starts = 0, .stops = 1, .axes = 2}, loc);
+  const Value distance =
+      sub(*attention.position, positions(attention, {1, 1, *attention.length}, loc), loc);
+  return mul(at_distance_1, cast(distance, f32, loc), loc);
+}
+
+/// Attention of one position to itself and to all earlier positions.
 Value attend_to_cache(Value q, Value k, Value v, const Heads& heads,
                       const MultiHeadAttention& layer, const Loc& loc) {
   check_cache(q, layer, loc);
@@ -123,9 +133,15 @@ Value attend_to_cache(Value q, Value k, Value v, const Heads& heads,
       cached(split_heads(v, heads.keys, heads.depth, loc), "values", attention, loc);
   const Value seen =
       less_equal(positions(attention, {1, 1, 1, *attention.length}, loc), *attention.position, loc);
-  const Value y = scaled_dot_product_attention(
-      split_heads(q, heads.queries, heads.depth, loc), keys, values, seen,
-      {.alibi = layer.alibi, .dropout = layer.attention_dropout}, loc);
+  Value mask = seen;
+  if (layer.alibi) {
+    const Value biases = biases_of_cache(attention, heads.queries, loc);
+    const Value hidden = scalar_like(biases, -std::numeric_limits<double>::infinity());
+    mask = cast(where(seen, biases, hidden, loc), q.dtype(), loc);
+  }
+  const Value y =
+      scaled_dot_product_attention(split_heads(q, heads.queries, heads.depth, loc), keys, values,
+                                   mask, {.dropout = layer.attention_dropout}, loc);
   return sublayer(join_heads(y, loc), heads.queries * heads.depth, layer, "out", Act::none, loc);
 }
 

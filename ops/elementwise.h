@@ -19,8 +19,9 @@ void require_same_dtype(const InferCtx& c, size_t first = 0);
 bool is_representable(double value, DType dtype);
 /// Throws UserError unless the value of float attribute `name` is representable in `dtype`.
 void require_representable(const InferCtx& c, std::string_view name, DType dtype);
-/// Throw UserError unless float attribute `name` is finite, or is not NaN.
+/// Throws UserError unless float attribute `name` is finite.
 void require_finite(const InferCtx& c, std::string_view name);
+/// Throws UserError if float attribute `name` is NaN.
 void require_not_nan(const InferCtx& c, std::string_view name);
 
 /// Returns the shape to which all operands broadcast by NumPy's rule: trailing dimensions are

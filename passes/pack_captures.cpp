@@ -63,7 +63,7 @@ class CapturePacker {
         copies += copy_seconds(outside_.at(op.operands[i]));
     }
     const auto steps = static_cast<double>(step_count(scan_).size);
-    if (packing->saved_seconds * steps <= copies) return std::nullopt;
+    if (packing->saved_seconds() * steps <= copies) return std::nullopt;
     return std::move(packing->kernel);
   }
 

@@ -6,6 +6,15 @@
 namespace fluid {
 namespace {
 
+/// A packed matrix lies beside the weight, and matrices are most of the parameters of many
+/// networks. So its copy must save at least this fraction of a product's time.
+constexpr double kMinGainOfMatrix = 0.1;
+
+bool pays_for_memory(const PackingKernel& packing, const ir::Op& op) {
+  const bool packs_matrix = op.operands.back().shape().rank() == 2;
+  return !packs_matrix || packing.saved_seconds() >= kMinGainOfMatrix * packing.current_seconds;
+}
+
 /// Gives weights the layouts in which library kernels read them, so that a kernel does not reorder
 /// its weight in each step. precompute_weights then moves the copies out of the step.
 bool run_pack_weights(ir::Program& program, const Options& options, const Target& target) {
@@ -18,7 +27,7 @@ bool run_pack_weights(ir::Program& program, const Options& options, const Target
   PackedCopies copies;
   return rewrite_ops(graph, [&](ir::Op& op) {
     const auto packing = packing_kernel(op, options.batch, target, is_weight);
-    if (!packing) return Values();
+    if (!packing || !pays_for_memory(*packing, op)) return Values();
     Values operands = op.operands;
     for (size_t i = 0; i < operands.size(); ++i) {
       const std::optional<Layout>& layout = packing->kernel.operands[i];

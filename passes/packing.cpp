@@ -48,7 +48,7 @@ std::optional<PackingKernel> packing_kernel(const ir::Op& op, int64_t batch, con
     }
   }
   if (!packing || packing->seconds > kClearlyFaster * current) return std::nullopt;
-  return PackingKernel{std::move(*packing), current - packing->seconds};
+  return PackingKernel{std::move(*packing), current};
 }
 
 Value PackedCopies::get(Value v, const std::optional<Layout>& layout) {

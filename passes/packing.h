@@ -12,7 +12,8 @@ namespace fluid {
 
 struct PackingKernel {
   KernelCandidate kernel;
-  double saved_seconds = 0;  ///< predicted seconds that it saves, without those of the copies
+  double current_seconds = 0;  ///< predicted time of the fastest kernel that needs no copies
+  double saved_seconds() const { return current_seconds - kernel.seconds; }
 };
 
 /// Returns the fastest library kernel of `op` whose layouts differ from those of `op` at most in

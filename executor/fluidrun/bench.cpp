@@ -36,7 +36,6 @@ struct BenchFlags {
 
 void bench_training(const BenchFlags& flags, Program& program) {
   if (flags.data.empty()) throw UserError("bench needs --data SPEC: training steps read data");
-  if (flags.length) throw UserError("--length is for random numbers: --data gives the length");
   Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true, flags.reading);
   ExecutorOptions options = training_options(flags.place, 0, reader.batch_sizes().front());
   options.length = length_of(program, reader.source());
@@ -70,8 +69,9 @@ void bench_training(const BenchFlags& flags, Program& program) {
 }
 
 void bench_inference(const BenchFlags& flags, Program program, Mode mode) {
-  if (!flags.recipes.empty() || flags.micro_batches != 1) {
-    throw UserError("--recipes and --micro-batches are for --pipeline train");
+  if (!flags.recipes.empty() || flags.micro_batches != 1 || changes_optimizer(flags.optimizer)) {
+    throw UserError(
+        "--recipes, --micro-batches and the optimizer's options are for --pipeline train");
   }
   InferenceBench{.mode = mode,
                  .data = flags.data,
@@ -89,6 +89,9 @@ int run(const BenchFlags& flags) {
   set_optimizer(program, flags.optimizer);
   set_parameters(program, flags.parameters);
   const Mode mode = parse_step_mode(flags.mode);
+  if (flags.length && !flags.data.empty()) {
+    throw UserError("--length is for random numbers: --data gives the length");
+  }
   if (mode == Mode::train) {
     bench_training(flags, program);
   } else {

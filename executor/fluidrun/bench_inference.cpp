@@ -9,6 +9,7 @@
 #include "executor/device/bytes_text.h"
 #include "executor/fluidrun/inputs.h"
 #include "executor/trainer/inference.h"
+#include "ir/error.h"
 #include "ir/stopwatch.h"
 #include "passes/rewrite.h"
 
@@ -61,6 +62,7 @@ void InferenceBench::run(Program program, Place place, ExecutorOptions options) 
   } else {
     reader.emplace(open_predict_reader(program, data, batch, reading, {}));
     batch_of_data = reader->next();
+    if (batch_of_data == nullptr) throw UserError("--data " + data + " has no batch");
   }
   const Batch& feeds = batch_of_data == nullptr ? random : *batch_of_data;
   set_profile(options, profile);
@@ -83,7 +85,7 @@ void InferenceBench::run(Program program, Place place, ExecutorOptions options) 
   for (int64_t i = 0; i < steps; ++i) times.push_back(time_step());
   std::ranges::sort(times);
   const auto percentile = [&](int64_t percent) {
-    return times[static_cast<size_t>((steps - 1) * percent / 100)];
+    return times[static_cast<size_t>((steps * percent + 99) / 100 - 1)];
   };
   fmt::print("{:.4f} ms/step (median of {} steps, 95 % take at most {:.4f}), {:.0f} samples/s\n",
              percentile(50), steps, percentile(95),

@@ -133,10 +133,19 @@ int parse_error(const CLI::App& app, const CLI::ParseError& error,
   return report(what, kUserError);
 }
 
-/// Throws UserError for an option of the chosen subcommand whose value is empty, as that of an
-/// unset shell variable is. An empty --cache-dir disables the caches.
-void check_no_value_is_empty(const CLI::App& app) {
-  for (const CLI::App* command : app.get_subcommands()) {
+/// Throws UserError for an option whose value is empty, as that of an unset shell variable is. An
+/// empty --cache-dir disables the caches. `words`: the command line, because CLI11 drops the empty
+/// value of an optional argument, as in --report=.
+void check_no_value_is_empty(const CLI::App& app, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    const bool is_empty = word.starts_with("--") && word.find('=') + 1 == word.size();
+    if (is_empty && word != "--cache-dir=") {
+      throw UserError(word.substr(0, word.size() - 1) + ": the value is empty");
+    }
+  }
+  std::vector<const CLI::App*> commands = {&app};
+  for (const CLI::App* command : app.get_subcommands()) commands.push_back(command);
+  for (const CLI::App* command : commands) {
     for (const CLI::Option* option : command->get_options()) {
       const std::vector<std::string>& values = option->results();
       const bool has_empty = std::ranges::find(values, "") != values.end();
@@ -238,7 +247,7 @@ int main_of(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return parse_error(app, error, {argv, separator});
   }
-  check_no_value_is_empty(app);
+  check_no_value_is_empty(app, {argv, separator});
   return action();
 }
 

@@ -121,6 +121,8 @@ void add_optimizer_flags(CLI::App& command, OptimizerFlags& flags) {
   add_setting_flags(command, choices, flag_of, flags.settings);
 }
 
+bool changes_optimizer(const OptimizerFlags& flags) { return !command_line_text(flags).empty(); }
+
 void set_optimizer(Program& program, const OptimizerFlags& flags, const std::string& recipe) {
   ir::Op* train = recipe_to_change(program, command_line_text(flags), recipe);
   if (train != nullptr && !flags.output.empty()) {

@@ -16,6 +16,8 @@ struct OptimizerFlags {
   SettingFlags settings;
 };
 void add_optimizer_flags(CLI::App& command, OptimizerFlags& flags);
+/// Whether a flag is given.
+bool changes_optimizer(const OptimizerFlags& flags);
 
 /// Replaces the optimizer of the program's recipe, or changes its hyperparameters, as the flags
 /// specify. Keeps the learning rate schedule, gradient clipping and parameter averages. A program

@@ -97,8 +97,8 @@ ir::Op* recipe_to_change(Program& program, const std::string& command_line_text,
   if (recipes.size() == 1) return recipes.front();
   if (recipes.size() > 1 && !command_line_text.empty()) {
     throw UserError(fmt::format(
-        "{}: changes the only recipe of a program, but '{}' has {}; train --recipe-option changes "
-        "one of them",
+        "{}: changes the only recipe of a program, but '{}' has {}; train --recipe-option "
+        "and plan --recipe choose one",
         command_line_text, program.ir().name, fmt::join(recipe_names(program.ir().main()), ", ")));
   }
   return nullptr;

@@ -49,7 +49,8 @@ void print_unreached_settings(const Program& program, const RecipeCycle& cycle, 
     const std::string& name = cycle.recipes()[i].name;
     const int64_t updates = cycle.steps_of(i, steps);
     if (updates == 0) {
-      print_to(stderr, "recipe '{}' runs no step: the cycle {} is longer than the {} of training\n",
+      print_to(stderr,
+               "recipe '{}' runs no step: the cycle {} is longer than the {} steps of training\n",
                name, cycle.text(), steps);
       continue;
     }

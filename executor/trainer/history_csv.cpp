@@ -61,6 +61,7 @@ void HistoryCsv::attach(FitOptions& options, Executor& executor) {
 void HistoryCsv::begin(const BeginEvent& begin) {
   failure_.clear();
   rows_.clear();
+  rates_.clear();
   if (begin.epochs == 0 || !std::filesystem::exists(path_)) return;
   rows_ = read_rows(path_);
   std::erase_if(rows_, [&](const Row& row) {

@@ -34,7 +34,7 @@ ColumnTablePtr table_given_to(const DataArgs& args, const std::string& kind, boo
                 "': a table is read from a .safetensors file, but written as JSON");
     }
     if (has_training_rows(args, has_splits)) return nullptr;
-    args.fail("there is no table '" + *path + "': it is written when data is opened to train");
+    args.fail("there is no table '" + *path + "': training writes it");
   }
   const ColumnTablePtr& table = args.training_table();
   const bool applies = args.find("table") == nullptr && table != nullptr && table->kind == kind;

@@ -109,17 +109,19 @@ void rename_columns(DataSource& data, std::map<std::string, std::string> renames
       [&](SampleSourcePtr source) { return select_columns(std::move(source), std::move(kept)); });
 }
 
-/// Calls `open`, which opens the data of `args`. If it throws UserError, and an option of `renames`
-/// is similar to an option of `known`, the message begins with this option.
+/// Calls `open`, which opens data. If it throws UserError, and an option of `renames`
+/// is similar to an option of `known`, the message also names this option: it may be misspelled.
 template <class F>
 void open_with_options_checked(F open, const std::map<std::string, std::string>& renames,
-                               const std::vector<std::string>& known, const DataArgs& args) {
+                               const std::vector<std::string>& known) {
   try {
     open();
   } catch (const UserError& error) {
     for (const auto& [name, feed] : renames) {
       const std::string near = did_you_mean(name, known);
-      if (!near.empty()) args.fail("no option '" + name + "'" + near + "; " + error.what());
+      if (!near.empty())
+        throw UserError(std::string(error.what()) + "; unless '" + name +
+                        "' is a column, there is " + "no option '" + name + "'" + near);
     }
     throw;
   }
@@ -326,7 +328,7 @@ DataSource open_data(const std::string& spec, const std::string& split,
     data.source = open_source(
         kind, args, split_by_default ? with_split(unstaged, default_split) : std::string(unstaged));
   };
-  open_with_options_checked(open, renames, known, args);
+  open_with_options_checked(open, renames, known);
   rename_columns(data, std::move(renames), known, args);
   if (data.source != nullptr) select_rows(data, kind, args, limit);
   if (unstaged.size() < all.size()) {

@@ -17,6 +17,7 @@ std::vector<Type> infer_rotary(const InferCtx& c) {
   const Type& x = c.in(0);
   c.require(x.shape.rank() >= 2 && !x.shape.back().batch,
             "the operand must be [..., T, D] with constant D, not " + x.str());
+  require_finite(c, "theta");
   c.require(c.attr<double>("theta") > 0, "attribute 'theta' must be positive");
   const int64_t dims = rotated_dims(c.attrs(), x.shape);
   c.require(dims > 0 && dims % 2 == 0 && dims <= x.shape.back().size,

@@ -57,7 +57,10 @@ TEST_F(Bench, RejectsOptionsOfTheOtherPipelines) {
   expect_error("bench line.fir --data synthetic-linear --length 3",
                "--length is for random numbers: --data gives the length");
   expect_error("bench line.fir --pipeline predict --micro-batches 2",
-               "--recipes and --micro-batches are for --pipeline train");
+               "--recipes, --micro-batches and the optimizer's options are for --pipeline train");
+  expect_error("bench line.fir --pipeline predict --lr 0.1", "are for --pipeline train");
+  expect_error("bench line.fir --pipeline predict --data synthetic-linear --length 3",
+               "--data gives the length");
   expect_error("bench line.fir --pipeline predict --length 3", "has no dimension L");
   expect_error("bench line.fir --pipeline init", "init");
 }

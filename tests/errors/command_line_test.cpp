@@ -128,6 +128,8 @@ TEST_F(CommandLine, IsRejectedForEmptyValues) {
   }
   expect_error("eval line.fir --data synthetic-linear --params ''", "--params: the value is empty");
   expect_error("opt line.fir --pass dce -o ''", "-o: the value is empty");
+  expect_error(train + "--find-lr=", "--find-lr: the value is empty");
+  expect_error("--config '' " + train, "--config: the value is empty");
   std::ofstream(dir_.file("run.toml")) << "[train]\nsave = \"\"\n";
   expect_error(train + "--config run.toml", "--save: the value is empty");
   EXPECT_EQ(run(train + "--cache-dir ''").code, 0);

@@ -73,7 +73,7 @@ TEST_F(RecipesOfAProgram, WithoutAStepAreNamed) {
   ASSERT_EQ(result.code, 0) << result.output;
   EXPECT_NE(
       result.output.find("recipe 'distances' runs no step: the cycle squares:5,distances:1 is "
-                         "longer than the 5 of training\n"),
+                         "longer than the 5 steps of training\n"),
       std::string::npos)
       << result.output;
   EXPECT_NE(result.output.find("recipe 'squares': averages (--swa) start at update 6, but the "

@@ -96,6 +96,11 @@ TEST(CtcLoss, RejectsDataThatIsOutOfRange) {
         run(kTargets, {6, 7, 5, 4}, kTargetLengths);
       },
       "in ctc_loss0: index 6 is out of range [0, 6)");
+  expect_user_error(
+      [&] {
+        run(kTargets, {6, 6, -2, 4}, kTargetLengths);
+      },
+      "in ctc_loss0: index -2 is out of range [0, 6)");
   std::vector<int64_t> targets = kTargets;
   targets[1] = kC;
   expect_user_error([&] { run(targets, kInputLengths, kTargetLengths); },

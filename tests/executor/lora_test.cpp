@@ -129,7 +129,7 @@ TEST(Lora, AdaptsASharedWeightOnceAndKeepsAHead) {
   const Value h = linear(relu(matmul(matmul(x, w), w)), {.units = 1, .name = "head"});
   net.output("y", h);
   minimize(mean(square(h)), SGD{.lr = 0.1});
-  lora(net, "w", {.rank = 3});
+  lora(net, "w");
   set_parameter_groups(net, {{.pattern = "head", .trainable = true}});
   EXPECT_EQ(lora_adapters(net.ir()).size(), 1U);
   const TempDir dir;
@@ -146,8 +146,8 @@ TEST(Lora, RejectsWhatItCannotAdapt) {
       [&] { lora(plain, "bn0"); },
       "pattern 'bn0' matches no weight of a linear layer; there are 'fc0.w', 'fc1.w'");
   expect_user_error([&] { lora(plain, "fc0", {.rank = 0}); }, "rank 0 and alpha 8.0");
-  expect_user_error([&] { lora(plain, "fc0", {.rank = 4}); },
-                    "rank 4 is above the rank of 'fc0.w' f64[3, 4], at most 3");
+  expect_user_error([&] { lora(plain, "fc0", {.rank = 9}); },
+                    "rank 9 is above min(in, out) = 3 of 'fc0.w' f64[3, 4]");
   expect_user_error([&] { lora(plain, "fc0", {.alpha = -1}); }, "rank 8 and alpha -1.0");
   const TempDir dir;
   const std::string path = dir.file("a.safetensors");

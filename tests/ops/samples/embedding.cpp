@@ -252,6 +252,7 @@ OpTest rotary_embedding_test() {
   }
   sample({random_tensor({3, 2}), whole_tensor({1}, 2, 9, i32)}, false, 0, 10, {0});
   sample({random_tensor({0, 2})}, true, 0, 10, {});
+  sample({random_tensor({3, 4})}, false, 0, 1, {});
   t.reference = [](const Sample& s) {
     const Tensor& x = s.inputs[0];
     const int64_t length = x.shape()[x.shape().size() - 2];
@@ -277,6 +278,7 @@ OpTest rotary_embedding_test() {
   t.bad = {
       {{{f32, {4}, {}}}, {}, op + "the operand must be [..., T, D] with constant D, not f32[4]"},
       {{x}, {{"theta", 0.0}}, op + "attribute 'theta' must be positive"},
+      {{x}, {{"theta", INFINITY}}, op + "attribute 'theta' must be finite, not inf"},
       {{x},
        {{"dims", int64_t{3}}},
        op + "the number of rotated elements must be even, positive and at most D, not 3"},
