@@ -155,6 +155,18 @@ constexpr Make kShapes[] = {
       if (c.coin()) return concat({c.x, c.twin()}, {.axis = axis});
       return concat({tanh(c.x), c.x, c.random.feed(c.with_extent(axis, 2))}, {.axis = axis});
     },
+    // Compares an index that starts again at each operand of a concatenation.
+    [](const Choice& c) {
+      const int64_t axis = c.rank() - 1;
+      const Type numbers{i64, {c.extent(axis)}, {}};
+      const Value i =
+          arange(*c.x.op()->graph(), {.type = numbers, .step = c.one_of<double>({1, -1, 3})});
+      const Value again = concat({i, i, i}, {.axis = 0});
+      const Value bound = scalar_like(again, c.one_of<double>({0, -2, 1, 5}));
+      const Value condition = c.coin() ? less(again, bound) : equal(again, bound);
+      const Value all = concat({c.x, c.twin(), tanh(c.x)}, {.axis = axis});
+      return where(condition, all, all * 0.5);
+    },
     [](const Choice& c) {
       const int64_t axis = c.axis(), size = c.extent(axis);
       const Values parts = split(c.x, {.sizes = {1, size - 1}, .axis = axis});
