@@ -9,7 +9,6 @@
 #include "executor/device/bytes_text.h"
 #include "executor/fluidrun/inputs.h"
 #include "executor/trainer/inference.h"
-#include "ir/error.h"
 #include "ir/stopwatch.h"
 #include "passes/rewrite.h"
 
@@ -61,8 +60,7 @@ void InferenceBench::run(Program program, Place place, ExecutorOptions options) 
     random = random_batch(step_feeds(program, mode), std::max<int64_t>(batch, 1));
   } else {
     reader.emplace(open_predict_reader(program, data, batch, reading, {}));
-    batch_of_data = reader->next();
-    if (batch_of_data == nullptr) throw UserError("--data " + data + " has no batch");
+    batch_of_data = reader->next();  // not null: data without samples cannot be opened
   }
   const Batch& feeds = batch_of_data == nullptr ? random : *batch_of_data;
   set_profile(options, profile);
