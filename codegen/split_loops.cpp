@@ -59,8 +59,8 @@ class IndexComparison {
     if (!affine) return std::nullopt;
     const Linear result{affine->coefficient(var), affine->offset};
     const bool depends_on_others = affine->terms.size() > (result.slope == 0 ? 0U : 1U);
-    const bool is_small = std::abs(result.slope) <= kMaxSlope && result.offset <= kMaxOffset &&
-                          result.offset >= -kMaxOffset;
+    const bool is_small = result.slope <= kMaxSlope && result.slope >= -kMaxSlope &&
+                          result.offset <= kMaxOffset && result.offset >= -kMaxOffset;
     return is_small && !depends_on_others ? std::optional(result) : std::nullopt;
   }
 
