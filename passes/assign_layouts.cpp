@@ -3,6 +3,7 @@
 #include "ops/functions.h"
 #include "ops/internal_functions.h"
 #include "ops/table.h"
+#include "passes/copy_seconds.h"
 #include "passes/layouts.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
@@ -42,7 +43,8 @@ class Assigner {
     for (LayoutRegion& region : regions()) {
       if (!region.library) continue;
       const std::set<const ir::Op*> inside(region.ops.begin(), region.ops.end());
-      for (Value v : boundary_values(inside)) region.saved -= kTransposeCost * copy_seconds(v);
+      for (Value v : boundary_values(inside))
+        region.saved -= kTransposeCost * copy_seconds(v, options_.batch, target_);
       if (region.saved > 0) chosen.insert(region.ops.begin(), region.ops.end());
     }
     if (!chosen.empty()) apply(chosen);
@@ -165,12 +167,6 @@ class Assigner {
       if (has_layout_choice(o.value.type()) && nhwc_ops.contains(o.value.op())) take(o.value);
     }
     return values;
-  }
-
-  double copy_seconds(Value v) const {
-    const auto program = concrete_copy({v.op()}, options_.batch);
-    return target_.generated_seconds(
-        *internal::copy(program->main().ops.back()->result(v.index()), {}).op());
   }
 
   /// Makes the results of the chosen ops channels-last. Inserts copies of the boundary_values(),

@@ -3,10 +3,10 @@
 #include <unordered_map>
 
 #include "ops/functions.h"
-#include "ops/internal_functions.h"
 #include "ops/op_kinds.h"
 #include "ops/table.h"
 #include "passes/compose.h"
+#include "passes/copy_seconds.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -107,7 +107,7 @@ class Chooser {
     double seconds = 0;
     if (!is_contraction(*chain.front())) {
       for (Value v : chain.front()->operands) {
-        if (fuses(*v.op())) seconds += copy_seconds(v);
+        if (fuses(*v.op())) seconds += copy_seconds(v, options_.batch, target_);
       }
     }
     const Value result = chain.back()->result();
@@ -116,7 +116,7 @@ class Chooser {
         users != uses_.end() && std::ranges::any_of(users->second, [&](const ir::Op* r) {
           return fuses(*r) && r->results[0].type.shape == result.shape();
         });
-    return fused ? seconds + copy_seconds(result) : seconds;
+    return fused ? seconds + copy_seconds(result, options_.batch, target_) : seconds;
   }
 
   /// Whether the op is a contraction: a sum of more than kMinContractionProducts products per
@@ -136,12 +136,6 @@ class Chooser {
     const OpDef& def = def_of(op);
     return def.kernels->empty() &&
            (std::holds_alternative<Map>(*def.lower) || std::holds_alternative<Reduce>(*def.lower));
-  }
-
-  double copy_seconds(Value v) const {
-    const auto program = concrete_copy({v.op()}, options_.batch);
-    return target_.generated_seconds(
-        *internal::copy(program->main().ops.back()->result(v.index()), {}).op());
   }
 
   /// Result of fastest_of(), cached by the structure of the chain (GroupKey).

@@ -1,7 +1,6 @@
-#include <algorithm>
 #include <map>
 
-#include "ops/internal_functions.h"
+#include "passes/copy_seconds.h"
 #include "passes/packing.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
@@ -60,17 +59,11 @@ class CapturePacker {
     double copies = 0;
     for (size_t i = 0; i < op.operands.size(); ++i) {
       if (packing->kernel.operands[i] != op.operands[i].type().layout)
-        copies += copy_seconds(outside_.at(op.operands[i]));
+        copies += copy_seconds(outside_.at(op.operands[i]), options_.batch, target_);
     }
     const auto steps = static_cast<double>(step_count(scan_).size);
     if (packing->saved_seconds() * steps <= copies) return std::nullopt;
     return std::move(packing->kernel);
-  }
-
-  double copy_seconds(Value v) const {
-    const auto program = concrete_copy({v.op()}, options_.batch);
-    const Value alone = program->main().ops.back()->result(v.index());
-    return target_.generated_seconds(*internal::copy(alone, {}).op());
   }
 
   ir::Op& scan_;

@@ -11,7 +11,7 @@
 
 namespace fluid {
 
-/// What `fluidrun bench --pipeline eval` and `--pipeline predict` measure.
+/// A measurement of `fluidrun bench --pipeline eval` or `--pipeline predict`.
 struct InferenceBench {
   Mode mode = Mode::predict;      ///< eval or predict
   std::string data;               ///< SPEC of the batch; empty: random numbers

@@ -24,8 +24,8 @@ FitRecipe fit_recipe(const ir::Graph& graph, const std::string& name, int64_t st
   return recipe;
 }
 
-/// What to do about a program without a recipe, to append to a message. Names an output that
-/// `fluidrun train --optimizer` can minimize.
+/// Returns the end of the message about a program without a recipe: it says how to train the
+/// program. Names an output that `fluidrun train --optimizer` can minimize.
 std::string remedy_of(const ir::Graph& graph) {
   std::string output;
   for (const ir::Output& o : graph.outputs) {
