@@ -1,5 +1,7 @@
 #include "tests/support/random_vocabulary.h"
 
+#include <algorithm>
+
 #include "frontend/ctc_loss.h"
 #include "frontend/layers.h"
 #include "frontend/random.h"
@@ -605,9 +607,17 @@ Value random_differentiable_op(const Choice& c) {
   }
 }
 
-/// The gradient of an op as a value of the program.
+bool has_attention_dropout(const ir::Graph& graph) {
+  return std::ranges::any_of(
+      graph.ops, [](const auto& op) { return op->name == "scaled_dot_product_attention_dropout"; });
+}
+
+/// The gradient of an op as a value of the program. It has a gradient itself unless attention with
+/// dropout, which has no second derivatives, may be on the way.
 Value random_derivative(const Choice& c) {
-  return gradients(random_differentiable_op(c), {c.x})[0];
+  const Value y = random_differentiable_op(c);
+  const Value dx = gradients(y, {c.x})[0];
+  return has_attention_dropout(*y.op()->graph()) ? stop_gradient(dx) : dx;
 }
 
 }  // namespace
