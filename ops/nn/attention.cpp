@@ -21,12 +21,12 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
   KernelWriter k(c);
   AttentionTiles tiles(k, c, shape, kAttentionMask, AttentionParallelDim::query);
   const DType dtype = tiles.dtype();
-  const auto key = k.operand(1), value = k.operand(2);
+  const auto key = k.operand(1);
   // On a GPU, the keys of a tile are distributed over several threads.
   const int64_t parts = c.device() == KernelDevice::cpu ? 1 : 4;
   const auto query_tile = tiles.tile_per_strip(depth);        // [D, queries]
   const auto scores = tiles.tile(AttentionTiles::kTileRows);  // [keys, queries]
-  const auto sums = tiles.tile_per_strip(value_depth);        // [E, queries]
+  const auto sums = tiles.row_tile_per_strip(value_depth);    // [queries, E]
   const auto statistics = tiles.tile_per_strip(kStatistics);
   const auto partials = tiles.tile(parts);
   const Expr queries = Expr::index(shape.queries), keys = Expr::index(shape.keys);
@@ -100,7 +100,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
     const Expr group = k.let(scalar::floordiv(head, Expr::index(shape.heads_per_group())));
     tiles.for_each_strip(first, [&](const Expr& first_query) {
       tiles.load_transposed(query_tile, 0, head, first_query, depth);
-      tiles.fill(sums, value_depth, 0);
+      tiles.fill(sums, 0);
       for_each_query([&](const Expr& lane) {
         set_statistic(kMaximum, lane, number(-kInfinity));
         set_statistic(kSum, lane, number(0));
@@ -112,7 +112,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
             return AttentionTiles::clamped_row(first_key + j, shape.keys);
           };
           tiles.matrix_product(
-              count, Expr::index(depth),
+              count, tiles.lanes(), Expr::index(depth),
               [&](const Expr& j, const Expr& d) {
                 return k.load(key, (group * keys + clamped_key(j)) * Expr::index(depth) + d);
               },
@@ -122,16 +122,11 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
                             tiles.score(sum, head, first_query + lane, clamped_key(j)));
               });
           update_softmax(head, first_query, first_key, count);
-          tiles.matrix_product(
-              Expr::index(value_depth), count,
-              [&](const Expr& e, const Expr& j) {
-                return k.load(value, (group * keys + first_key + j) * Expr::index(value_depth) +
-                                         AttentionTiles::clamped_row(e, value_depth));
-              },
-              [&](const Expr& j, const Expr& lane) { return tiles.load(scores, j, lane); },
-              [&](const Expr& e, const Expr& lane, const Expr& sum) {
-                const Expr correction = tiles.load(statistics, Expr::index(kCorrection), lane);
-                tiles.store(sums, e, lane, tiles.load(sums, e, lane) * correction + sum);
+          tiles.multiply_rows(
+              scores, 2, group, first_key, count, value_depth,
+              [&](const Expr& query, const Expr& e, const Expr& sum) {
+                const Expr correction = tiles.load(statistics, Expr::index(kCorrection), query);
+                tiles.store(sums, query, e, tiles.load(sums, query, e) * correction + sum);
               });
         });
     tiles.for_each_strip(first, [&](const Expr& first_query) {
@@ -145,12 +140,12 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
             k.store(k.result(1), head * queries + first_query + lane,
                     scalar::select(sees_keys(total), logsumexp, number(kInfinity)));
           });
-      tiles.store_transposed(sums, k.result(0), head, first_query, value_depth,
-                             [&](const Expr& sum, const Expr& lane) {
-                               const Expr sees = sees_keys(statistic(kSum, lane));
-                               return scalar::select(sees, sum * statistic(kCorrection, lane),
-                                                     number(0));
-                             });
+      tiles.store_rows(sums, k.result(0), head, first_query, value_depth,
+                       [&](const Expr& sum, const Expr& query) {
+                         const Expr sees = sees_keys(statistic(kSum, query));
+                         return scalar::select(sees, sum * statistic(kCorrection, query),
+                                               number(0));
+                       });
     });
   });
   return k.kernel();

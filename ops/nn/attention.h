@@ -63,15 +63,16 @@ class AttentionTiles {
   /// Maximum number of rows of the register tile of a matrix product.
   static constexpr int64_t kRows = 8;
 
-  using RowLane = std::function<void(const Expr& row, const Expr& lane)>;
+  using RowColumn = std::function<void(const Expr& row, const Expr& column)>;
   using Element = std::function<Expr(const Expr& row, const Expr& column)>;
-  using Sum = std::function<void(const Expr& row, const Expr& lane, const Expr& sum)>;
+  using Sum = std::function<void(const Expr& row, const Expr& column, const Expr& sum)>;
+  using Finish = std::function<Expr(const Expr& element, const Expr& row)>;
 
-  /// A matrix [rows, lanes()] of the compute dtype in scratch memory. Each block, or each strip of
+  /// A matrix [rows, columns] of the compute dtype in scratch memory. Each block, or each strip of
   /// a block, has its own.
   struct Tile {
     KernelWriter::Array array;
-    int64_t elements = 0;
+    int64_t rows = 0, columns = 0;
     bool per_strip = false;
   };
 
@@ -82,17 +83,22 @@ class AttentionTiles {
 
   /// Number of lanes per strip on `device`, if each head has `extent` queries or keys.
   static int64_t lanes_of(int64_t extent, KernelDevice device);
-  int64_t lanes() const { return columns_ * vector_lanes_; }
+  int64_t lanes() const { return strip_vectors_ * vector_lanes_; }
   AttentionParallelDim parallel_dim() const { return parallel_dim_; }
   DType dtype() const { return dtype_; }
 
-  /// Allocates one tile per block in scratch memory. Rounds `rows` up to a multiple of kRows.
+  /// Allocates one tile [rows, lanes()] per block in scratch memory. Rounds `rows` up to a multiple
+  /// of kRows.
   Tile tile(int64_t rows);
-  /// Allocates one tile per strip of each block. Rounds `rows` up to a multiple of kRows.
+  /// Allocates one tile [rows, lanes()] per strip of each block. Rounds `rows` up to a multiple of
+  /// kRows.
   Tile tile_per_strip(int64_t rows);
-  Expr load(const Tile& tile, const Expr& row, const Expr& lane) const;
-  void store(const Tile& tile, const Expr& row, const Expr& lane, const Expr& value);
-  void fill(const Tile& tile, int64_t rows, double value);
+  /// Allocates one tile [lanes(), columns] per strip of each block: a row per query or key of the
+  /// strip. Rounds `columns` up to a multiple of the vector width.
+  Tile row_tile_per_strip(int64_t columns);
+  Expr load(const Tile& tile, const Expr& row, const Expr& column) const;
+  void store(const Tile& tile, const Expr& row, const Expr& column, const Expr& value);
+  void fill(const Tile& tile, double value);
 
   /// Writes the loop of each block over the queries or keys that it owns. `heads` is the number of
   /// heads, B * H or B * G. `body` writes one iteration, which processes the strips of one head.
@@ -109,9 +115,9 @@ class AttentionTiles {
   void for_each_tile(const Expr& first,
                      const std::function<void(const Expr& first_lane, const Expr& first_row,
                                               const Expr& count)>& body);
-  /// Writes a loop over [0, rows) x [0, lanes). On a GPU, the iterations of both dimensions are
+  /// Writes a loop over [0, rows) x [0, columns). On a GPU, the iterations of both dimensions are
   /// distributed over the threads that run the block.
-  void for_each_element(const Expr& rows, int64_t lanes, const RowLane& body);
+  void for_each_element(const Expr& rows, int64_t columns, const RowColumn& body);
 
   /// Returns the condition index < extent, where `index` is the query or key of a lane, and
   /// `extent` is the number of queries or keys. Null if no lane is out of bounds.
@@ -123,18 +129,23 @@ class AttentionTiles {
   /// lanes()]. Lane l gets row `first` + l of `head`.
   void load_transposed(const Tile& tile, size_t operand, const Expr& head, const Expr& first,
                        int64_t depth);
-  /// Copies the lanes of `tile` [depth, lanes()] to rows of `result` [heads, queries or keys,
-  /// depth]. Lane l goes to row `first` + l of `head`. Stores finish(element, lane), or the element
-  /// if `finish` is null.
-  void store_transposed(const Tile& tile, const KernelWriter::Array& result, const Expr& head,
-                        const Expr& first, int64_t depth, const Element& finish = nullptr);
+  /// Copies `tile` [lanes(), depth] to rows of `result` [heads, queries or keys, depth]. Row l goes
+  /// to row `first` + l of `head`. Stores finish(element, row), or the element if `finish` is null.
+  void store_rows(const Tile& tile, const KernelWriter::Array& result, const Expr& head,
+                  const Expr& first, int64_t depth, const Finish& finish = nullptr);
 
-  /// Writes a matrix product: sum(row, lane) = sum of a(row, k) * b(k, lane) over k in [0, depth).
-  /// Calls finish(row, lane, sum) for each row in [0, rows) and each lane of a tile. The value of
-  /// a() must not depend on the lane. `rows` is rounded up to a multiple of kRows, so a() and
-  /// finish() must accept rows past the end.
-  void matrix_product(const Expr& rows, const Expr& depth, const Element& a, const Element& b,
-                      const Sum& finish);
+  /// Writes a matrix product: sum(row, column) = sum of a(row, k) * b(k, column) over k in [0,
+  /// depth). Calls finish(row, column, sum) for each row in [0, rows) and each column in [0,
+  /// columns). The value of a() must not depend on the column. `rows` is rounded up to a multiple
+  /// of kRows and `columns` to a multiple of the vector width, so a(), b() and finish() must accept
+  /// rows and columns past the end.
+  void matrix_product(const Expr& rows, int64_t columns, const Expr& depth, const Element& a,
+                      const Element& b, const Sum& finish);
+  /// Writes the product of the transpose of `weights` [rows, lanes()] and rows of `operand` [heads,
+  /// keys or queries, depth]: sum(lane, d) = sum of weights(i, lane) * operand[head, first_row + i,
+  /// d] over i in [0, count).
+  void multiply_rows(const Tile& weights, size_t operand, const Expr& head, const Expr& first_row,
+                     const Expr& count, int64_t depth, const Sum& finish);
 
   /// Returns the score of a query and a key, given their dot product: scaled, masked, and -inf
   /// where the query may not attend to the key.
@@ -148,16 +159,15 @@ class AttentionTiles {
 
  private:
   void load_random_key();
-  /// Writes a loop over [0, count) lanes x [0, depth), for load_transposed() and
-  /// store_transposed().
-  void for_each_transposed(const Expr& count, int64_t depth, const RowLane& body);
+  /// Writes a loop over the lanes and [0, depth), for load_transposed().
+  void for_each_transposed(int64_t depth, const RowColumn& body);
   int64_t extent() const {
     return parallel_dim_ == AttentionParallelDim::query ? shape_.queries : shape_.keys;
   }
   int64_t row_extent() const {
     return parallel_dim_ == AttentionParallelDim::query ? shape_.keys : shape_.queries;
   }
-  Expr offset(const Tile& tile, const Expr& row, const Expr& lane) const;
+  Expr offset(const Tile& tile, const Expr& row, const Expr& column) const;
 
   KernelWriter& k_;
   const LoopsCtx& c_;
@@ -168,11 +178,10 @@ class AttentionTiles {
   bool causal_, alibi_;
   double scale_, dropout_;
   int64_t blocks_;  ///< maximum number of blocks; scratch memory is indexed by block
-  /// A strip has columns_ vectors of vector_lanes_ lanes. An iteration of a matrix product computes
-  /// the columns_ lanes l, l + vector_lanes_, l + 2 * vector_lanes_, ...
-  int64_t vector_lanes_, columns_;
-  /// Numbers of rows and columns of the register tile of a matrix product.
-  int64_t register_rows_, register_columns_;
+  /// A strip has strip_vectors_ vectors of vector_lanes_ lanes.
+  int64_t vector_lanes_, strip_vectors_;
+  /// Rows, and vectors of columns, of the register tile of a matrix product.
+  int64_t register_rows_, register_vectors_;
   int64_t strips_;  ///< strips of a block
   Expr block_, strip_;
   /// Elements of the random key: seed, run counter, stream. `first_head_` is the index of the first

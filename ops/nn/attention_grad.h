@@ -37,18 +37,17 @@ class AttentionGradTiles {
   /// the lanes from `first_lane` on. `head` is the query head, and `group` the key head.
   void compute_score_tile(const Expr& head, const Expr& group, const Expr& first_row,
                           const Expr& first_lane, const Expr& count);
-  /// Returns the attention weight after dropout: p * f. Valid only if each block computes a tile of
-  /// keys.
-  Expr weight(const Expr& row, const Expr& lane) const { return tiles_.load(weights_, row, lane); }
-  Expr score_gradient(const Expr& row, const Expr& lane) const {
-    return tiles_.load(gradients_, row, lane);
-  }
-  /// Adds a matrix product to `sums` [depth, lanes()]. Element (d, lane) of the product is the sum
-  /// of a[head, first_row + i, d] * b(i, lane) over i in [0, count). a [heads, extent, depth] is
-  /// the operand with index `operand`.
-  void add_product(const AttentionTiles::Tile& sums, size_t operand, int64_t depth,
-                   const Expr& head, const Expr& first_row, const Expr& count,
-                   const AttentionTiles::Element& b);
+  /// Returns the tile of attention weights after dropout: p * f. Valid only if each block computes
+  /// a tile of keys.
+  const AttentionTiles::Tile& weights() const { return weights_; }
+  const AttentionTiles::Tile& score_gradients() const { return gradients_; }
+  /// Adds a matrix product to `sums` [lanes(), depth]: element (lane, d) is the sum of tile(i,
+  /// lane)
+  /// * a[head, first_row + i, d] over i in [0, count). a [heads, extent, depth] is the operand with
+  /// index `operand`.
+  void add_product(const AttentionTiles::Tile& sums, const AttentionTiles::Tile& tile,
+                   size_t operand, const Expr& head, const Expr& first_row, const Expr& count,
+                   int64_t depth);
 
  private:
   /// Applies dropout to a tile whose weights are p and whose gradients are dy v^T.

@@ -11,23 +11,22 @@ kir::Kernel attention_grad_query_kernel(const LoopsCtx& c) {
   KernelWriter k(c);
   AttentionGradTiles grad(k, c, shape, AttentionParallelDim::query);
   AttentionTiles& tiles = grad.tiles();
-  const auto sums = tiles.tile_per_strip(shape.depth);  // [D, queries]
+  const auto sums = tiles.row_tile_per_strip(shape.depth);  // [queries, D]
   const Expr heads = c.extent(shape.batch) * Expr::index(shape.heads);
   tiles.for_each_block(heads, [&](const Expr& head, const Expr& first) {
     const Expr group = k.let(scalar::floordiv(head, Expr::index(shape.heads_per_group())));
     tiles.for_each_strip(first, [&](const Expr& first_query) {
       grad.load_lanes(head, first_query);
-      tiles.fill(sums, shape.depth, 0);
+      tiles.fill(sums, 0);
     });
-    tiles.for_each_tile(
-        first, [&](const Expr& first_query, const Expr& first_key, const Expr& count) {
-          grad.compute_score_tile(head, group, first_key, first_query, count);
-          grad.add_product(
-              sums, Operands::kKey, shape.depth, group, first_key, count,
-              [&](const Expr& j, const Expr& lane) { return grad.score_gradient(j, lane); });
-        });
+    tiles.for_each_tile(first,
+                        [&](const Expr& first_query, const Expr& first_key, const Expr& count) {
+                          grad.compute_score_tile(head, group, first_key, first_query, count);
+                          grad.add_product(sums, grad.score_gradients(), Operands::kKey, group,
+                                           first_key, count, shape.depth);
+                        });
     tiles.for_each_strip(first, [&](const Expr& first_query) {
-      tiles.store_transposed(sums, k.result(), head, first_query, shape.depth);
+      tiles.store_rows(sums, k.result(), head, first_query, shape.depth);
     });
   });
   return k.kernel();

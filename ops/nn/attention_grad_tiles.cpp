@@ -67,7 +67,7 @@ void AttentionGradTiles::compute_score_tile(const Expr& head, const Expr& group,
   const auto multiply_rows = [&](size_t operand, const AttentionTiles::Tile& lanes, int64_t depth,
                                  const AttentionTiles::Sum& finish) {
     tiles_.matrix_product(
-        count, Expr::index(depth),
+        count, tiles_.lanes(), Expr::index(depth),
         [&](const Expr& i, const Expr& d) {
           const Expr row =
               (keys ? head : group) * Expr::index(row_extent()) + clamped_row(first_row + i);
@@ -87,9 +87,10 @@ void AttentionGradTiles::compute_score_tile(const Expr& head, const Expr& group,
                 shape_.value_depth, [&](const Expr& i, const Expr& lane, const Expr& sum) {
                   const Expr row = clamped_row(first_row + i), column = first_lane + lane;
                   const Expr delta = statistic(Operands::kDelta, head, row, column);
-                  tiles_.store(
-                      gradients_, i, lane,
-                      tiles_.has_dropout() ? sum : weight(i, lane) * (sum - delta) * scale_);
+                  tiles_.store(gradients_, i, lane,
+                               tiles_.has_dropout()
+                                   ? sum
+                                   : tiles_.load(weights_, i, lane) * (sum - delta) * scale_);
                 });
   if (tiles_.has_dropout()) apply_dropout(head, first_row, first_lane, count);
 }
@@ -101,26 +102,21 @@ void AttentionGradTiles::apply_dropout(const Expr& head, const Expr& first_row,
     const Expr delta = k_.let(statistic(Operands::kDelta, head, row, column));
     const Expr factor = k_.let(lanes_are_keys() ? tiles_.dropout_factor(head, row, column)
                                                 : tiles_.dropout_factor(head, column, row));
-    const Expr p = k_.let(weight(i, lane));
-    tiles_.store(gradients_, i, lane, p * (factor * score_gradient(i, lane) - delta) * scale_);
+    const Expr p = k_.let(tiles_.load(weights_, i, lane));
+    tiles_.store(gradients_, i, lane,
+                 p * (factor * tiles_.load(gradients_, i, lane) - delta) * scale_);
     if (lanes_are_keys()) tiles_.store(weights_, i, lane, p * factor);
   });
 }
 
-void AttentionGradTiles::add_product(const AttentionTiles::Tile& sums, size_t operand,
-                                     int64_t depth, const Expr& head, const Expr& first_row,
-                                     const Expr& count, const AttentionTiles::Element& b) {
-  tiles_.matrix_product(
-      Expr::index(depth), count,
-      [&](const Expr& d, const Expr& i) {
-        const Expr row = head * Expr::index(row_extent()) + first_row + i;
-        return k_.load(k_.operand(operand),
-                       row * Expr::index(depth) + AttentionTiles::clamped_row(d, depth));
-      },
-      b,
-      [&](const Expr& d, const Expr& lane, const Expr& sum) {
-        tiles_.store(sums, d, lane, tiles_.load(sums, d, lane) + sum);
-      });
+void AttentionGradTiles::add_product(const AttentionTiles::Tile& sums,
+                                     const AttentionTiles::Tile& tile, size_t operand,
+                                     const Expr& head, const Expr& first_row, const Expr& count,
+                                     int64_t depth) {
+  tiles_.multiply_rows(tile, operand, head, first_row, count, depth,
+                       [&](const Expr& lane, const Expr& d, const Expr& sum) {
+                         tiles_.store(sums, lane, d, tiles_.load(sums, lane, d) + sum);
+                       });
 }
 
 Expr AttentionGradTiles::statistic(size_t operand, const Expr& head, const Expr& row,

@@ -15,7 +15,7 @@ namespace {
 // From this sequence length on, keys and values do not fit in the L2 cache of a core. A block then
 // processes two strips per tile of rows, which halves the reads of the rows.
 constexpr int64_t kLongSequence = 2048;
-constexpr int64_t kColumns = 2;  // maximum number of vectors per strip
+constexpr int64_t kStripVectors = 2;  // maximum number of vectors per strip
 
 /// Returns the vector width in elements. CPU: f32 elements of an AVX-512 register. GPU: elements
 /// that a block processes in parallel.
@@ -24,6 +24,8 @@ int64_t vector_lanes(KernelDevice device) { return device == KernelDevice::cpu ?
 Expr ceil_div(const Expr& a, int64_t n) {
   return scalar::floordiv(a + Expr::index(n - 1), Expr::index(n));
 }
+
+int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 }  // namespace
 
@@ -149,42 +151,48 @@ AttentionTiles::AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const At
       dropout_(c.attr<double>("dropout")),
       blocks_(preferred_blocks(c.device())),
       vector_lanes_(vector_lanes(c.device())),
-      columns_(lanes_of(extent(), c.device()) / vector_lanes_),
+      strip_vectors_(lanes_of(extent(), c.device()) / vector_lanes_),
       register_rows_(std::bit_floor(static_cast<uint64_t>(std::min(kRows, c.accumulators())))),
-      register_columns_(std::min(columns_, c.accumulators() / register_rows_)),
+      register_vectors_(std::min(kStripVectors, c.accumulators() / register_rows_)),
       strips_(c.device() == KernelDevice::cpu && extent() >= kLongSequence ? 2 : 1),
       strip_(Expr::index(0)) {}
 
 int64_t AttentionTiles::lanes_of(int64_t extent, KernelDevice device) {
-  return vector_lanes(device) * (extent > vector_lanes(device) ? kColumns : 1);
+  return vector_lanes(device) * (extent > vector_lanes(device) ? kStripVectors : 1);
 }
 
 AttentionTiles::Tile AttentionTiles::tile(int64_t rows) {
-  const int64_t elements = (rows + kRows - 1) / kRows * kRows * lanes();
-  return {k_.scratch(dtype_, blocks_ * elements), elements, false};
+  const int64_t rounded = round_up(rows, kRows);
+  return {k_.scratch(dtype_, blocks_ * rounded * lanes()), rounded, lanes(), false};
 }
 
 AttentionTiles::Tile AttentionTiles::tile_per_strip(int64_t rows) {
-  const int64_t elements = (rows + kRows - 1) / kRows * kRows * lanes();
-  return {k_.scratch(dtype_, blocks_ * strips_ * elements), elements, true};
+  const int64_t rounded = round_up(rows, kRows);
+  return {k_.scratch(dtype_, blocks_ * strips_ * rounded * lanes()), rounded, lanes(), true};
 }
 
-Expr AttentionTiles::offset(const Tile& tile, const Expr& row, const Expr& lane) const {
+AttentionTiles::Tile AttentionTiles::row_tile_per_strip(int64_t columns) {
+  const int64_t rounded = round_up(columns, vector_lanes_);
+  return {k_.scratch(dtype_, blocks_ * strips_ * lanes() * rounded), lanes(), rounded, true};
+}
+
+Expr AttentionTiles::offset(const Tile& tile, const Expr& row, const Expr& column) const {
   const Expr index = tile.per_strip ? block_ * Expr::index(strips_) + strip_ : block_;
-  return index * Expr::index(tile.elements) + row * Expr::index(lanes()) + lane;
+  return (index * Expr::index(tile.rows) + row) * Expr::index(tile.columns) + column;
 }
 
-Expr AttentionTiles::load(const Tile& tile, const Expr& row, const Expr& lane) const {
-  return k_.load(tile.array, offset(tile, row, lane));
+Expr AttentionTiles::load(const Tile& tile, const Expr& row, const Expr& column) const {
+  return k_.load(tile.array, offset(tile, row, column));
 }
 
-void AttentionTiles::store(const Tile& tile, const Expr& row, const Expr& lane, const Expr& value) {
-  k_.store(tile.array, offset(tile, row, lane), value);
+void AttentionTiles::store(const Tile& tile, const Expr& row, const Expr& column,
+                           const Expr& value) {
+  k_.store(tile.array, offset(tile, row, column), value);
 }
 
-void AttentionTiles::fill(const Tile& tile, int64_t rows, double value) {
-  for_each_element(Expr::index(rows), lanes(), [&](const Expr& row, const Expr& lane) {
-    store(tile, row, lane, Expr::constant(dtype_, value));
+void AttentionTiles::fill(const Tile& tile, double value) {
+  for_each_element(Expr::index(tile.rows), tile.columns, [&](const Expr& row, const Expr& column) {
+    store(tile, row, column, Expr::constant(dtype_, value));
   });
 }
 
@@ -246,17 +254,17 @@ void AttentionTiles::for_each_tile(
   });
 }
 
-void AttentionTiles::for_each_element(const Expr& rows, int64_t lanes, const RowLane& body) {
+void AttentionTiles::for_each_element(const Expr& rows, int64_t columns, const RowColumn& body) {
   if (c_.device() == KernelDevice::cpu) {
     k_.loop(Expr::index(0), rows, [&](const Expr& row) {
-      k_.vector_loop(Expr::index(0), Expr::index(lanes),
-                     [&](const Expr& lane) { body(row, lane); });
+      k_.vector_loop(Expr::index(0), Expr::index(columns),
+                     [&](const Expr& column) { body(row, column); });
     });
     return;
   }
-  k_.vector_loop(Expr::index(0), rows * Expr::index(lanes), [&](const Expr& i) {
-    const Expr row = k_.let(scalar::floordiv(i, Expr::index(lanes)));
-    body(row, k_.let(scalar::mod(i, Expr::index(lanes))));
+  k_.vector_loop(Expr::index(0), rows * Expr::index(columns), [&](const Expr& i) {
+    const Expr row = k_.let(scalar::floordiv(i, Expr::index(columns)));
+    body(row, k_.let(scalar::mod(i, Expr::index(columns))));
   });
 }
 
@@ -270,7 +278,8 @@ Expr AttentionTiles::clamped_row(const Expr& index, int64_t extent) {
   return scalar::min(index, Expr::index(extent - 1));
 }
 
-void AttentionTiles::for_each_transposed(const Expr& count, int64_t depth, const RowLane& body) {
+void AttentionTiles::for_each_transposed(int64_t depth, const RowColumn& body) {
+  const Expr count = Expr::index(lanes());
   if (c_.device() != KernelDevice::cpu) return for_each_element(count, depth, body);
   // Scalar loads and stores are faster than vector gathers and scatters.
   k_.loop(Expr::index(0), count, [&](const Expr& lane) {
@@ -284,21 +293,21 @@ void AttentionTiles::for_each_transposed(const Expr& count, int64_t depth, const
 
 void AttentionTiles::load_transposed(const Tile& tile, size_t operand, const Expr& head,
                                      const Expr& first, int64_t depth) {
-  for_each_transposed(Expr::index(lanes()), depth, [&](const Expr& lane, const Expr& d) {
+  for_each_transposed(depth, [&](const Expr& lane, const Expr& d) {
     const Expr row = scalar::min(first + lane, Expr::index(extent() - 1));
     const Expr from = (head * Expr::index(extent()) + row) * Expr::index(depth) + d;
     store(tile, d, lane, k_.load(k_.operand(operand), from));
   });
 }
 
-void AttentionTiles::store_transposed(const Tile& tile, const KernelWriter::Array& result,
-                                      const Expr& head, const Expr& first, int64_t depth,
-                                      const Element& finish) {
+void AttentionTiles::store_rows(const Tile& tile, const KernelWriter::Array& result,
+                                const Expr& head, const Expr& first, int64_t depth,
+                                const Finish& finish) {
   const Expr count = scalar::min(Expr::index(lanes()), Expr::index(extent()) - first);
-  for_each_transposed(count, depth, [&](const Expr& lane, const Expr& d) {
-    const Expr value = load(tile, d, lane);
-    k_.store(result, (head * Expr::index(extent()) + first + lane) * Expr::index(depth) + d,
-             finish ? finish(value, lane) : value);
+  for_each_element(count, depth, [&](const Expr& row, const Expr& d) {
+    const Expr value = load(tile, row, d);
+    k_.store(result, (head * Expr::index(extent()) + first + row) * Expr::index(depth) + d,
+             finish ? finish(value, row) : value);
   });
 }
 
@@ -314,39 +323,65 @@ void AttentionTiles::load_random_key() {
                     : Expr::index(0);
 }
 
-void AttentionTiles::matrix_product(const Expr& rows, const Expr& depth, const Element& a,
-                                    const Element& b, const Sum& finish) {
-  const auto column = [&](const Expr& lane, int64_t i) {
-    return lane + Expr::index(i * vector_lanes_);
-  };
-  // Computes a register tile: register_rows_ rows from `first` on, and columns [begin, end).
-  const auto add_up = [&](const Expr& first, const Expr& lane, int64_t begin, int64_t end) {
-    const auto sums = k_.accumulators(dtype_, Combine::sum, {register_rows_, end - begin});
+void AttentionTiles::matrix_product(const Expr& rows, int64_t columns, const Expr& depth,
+                                    const Element& a, const Element& b, const Sum& finish) {
+  // Computes a register tile: register_rows_ rows from `first` on, and `vectors` vectors of columns
+  // from `column` on.
+  const auto add_up = [&](const Expr& first, const Expr& column, int64_t vectors) {
+    const auto at = [&](int64_t i) { return column + Expr::index(i * vector_lanes_); };
+    const auto sums = k_.accumulators(dtype_, Combine::sum, {register_rows_, vectors});
     k_.loop(Expr::index(0), depth, [&](const Expr& d) {
       std::vector<Expr> right;
-      for (int64_t i = begin; i < end; ++i) right.push_back(k_.let(b(d, column(lane, i))));
+      for (int64_t i = 0; i < vectors; ++i) right.push_back(k_.let(b(d, at(i))));
       k_.unroll(register_rows_, [&](const Expr& row) {
         const Expr left = k_.let(a(first + row, d));
-        for (int64_t i = begin; i < end; ++i) {
+        for (int64_t i = 0; i < vectors; ++i) {
           const Expr term =
-              Expr::make(ScalarOp::product, dtype_, {left, right[static_cast<size_t>(i - begin)]});
-          k_.accumulate(sums, term, {row, Expr::index(i - begin)});
+              Expr::make(ScalarOp::product, dtype_, {left, right[static_cast<size_t>(i)]});
+          k_.accumulate(sums, term, {row, Expr::index(i)});
         }
       });
     });
     k_.unroll(register_rows_, [&](const Expr& row) {
-      for (int64_t i = begin; i < end; ++i) {
-        finish(first + row, column(lane, i), k_.read(sums, {row, Expr::index(i - begin)}));
+      for (int64_t i = 0; i < vectors; ++i) {
+        finish(first + row, at(i), k_.read(sums, {row, Expr::index(i)}));
       }
     });
   };
-  for_each_element(ceil_div(rows, register_rows_), vector_lanes_,
-                   [&](const Expr& group, const Expr& lane) {
-                     const Expr first = group * Expr::index(register_rows_);
-                     for (int64_t i = 0; i < columns_; i += register_columns_) {
-                       add_up(first, lane, i, i + register_columns_);
-                     }
-                   });
+  const auto add_up_rows = [&](const Expr& first_column, int64_t vectors) {
+    for_each_element(ceil_div(rows, register_rows_), vector_lanes_,
+                     [&](const Expr& group, const Expr& lane) {
+                       add_up(group * Expr::index(register_rows_), first_column + lane, vectors);
+                     });
+  };
+  const int64_t vectors = (columns + vector_lanes_ - 1) / vector_lanes_;
+  const int64_t chunks = vectors / register_vectors_, rest = vectors % register_vectors_;
+  const int64_t chunk_columns = register_vectors_ * vector_lanes_;
+  if (chunks == 1) {
+    add_up_rows(Expr::index(0), register_vectors_);
+  } else if (chunks > 1) {
+    k_.loop(Expr::index(0), Expr::index(chunks), [&](const Expr& chunk) {
+      add_up_rows(k_.let(chunk * Expr::index(chunk_columns)), register_vectors_);
+    });
+  }
+  if (rest > 0) add_up_rows(Expr::index(chunks * chunk_columns), rest);
+}
+
+void AttentionTiles::multiply_rows(const Tile& weights, size_t operand, const Expr& head,
+                                   const Expr& first_row, const Expr& count, int64_t depth,
+                                   const Sum& finish) {
+  const auto array = k_.operand(operand);
+  matrix_product(
+      Expr::index(lanes()), depth, count,
+      [&](const Expr& lane, const Expr& i) { return load(weights, i, lane); },
+      [&](const Expr& i, const Expr& d) {
+        const Expr row = head * Expr::index(row_extent()) + first_row + i;
+        const Expr from = row * Expr::index(depth) + d;
+        if (depth % vector_lanes_ == 0) return k_.load(array, from);
+        const Expr guard = scalar::compare(ScalarOp::lt, d, Expr::index(depth));
+        return k_.load_if(guard, array, from, 0);
+      },
+      finish);
 }
 
 Expr AttentionTiles::score(const Expr& product, const Expr& head, const Expr& query,
