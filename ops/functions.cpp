@@ -460,6 +460,12 @@ Value attention(Value q, Value k, Value v, Value mask, const AttentionAttrs& att
 
 Value attention(Value q, Value k, Value v, Value mask, Value random_key, const AttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "attention", loc), "attention", {q, k, v, mask, random_key}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"alibi", attrs.alibi}, {"dropout", attrs.dropout}}, loc).at(0); }
 
+Values attention_grad(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, const AttentionGradAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta}, "attention_grad", loc), "attention_grad", {q, k, v, dy, logsumexp, delta}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"alibi", attrs.alibi}, {"dropout", attrs.dropout}}, loc); }
+
+Values attention_grad(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, const AttentionGradAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta}, "attention_grad", loc), "attention_grad", {q, k, v, dy, logsumexp, delta, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"alibi", attrs.alibi}, {"dropout", attrs.dropout}}, loc); }
+
+Values attention_grad(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, Value random_key, const AttentionGradAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta}, "attention_grad", loc), "attention_grad", {q, k, v, dy, logsumexp, delta, mask, random_key}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"alibi", attrs.alibi}, {"dropout", attrs.dropout}}, loc); }
+
 Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, const AttentionGradKeyValueAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta}, "attention_grad_key_value", loc), "attention_grad_key_value", {q, k, v, dy, logsumexp, delta}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"alibi", attrs.alibi}, {"dropout", attrs.dropout}}, loc); }
 
 Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, const AttentionGradKeyValueAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta}, "attention_grad_key_value", loc), "attention_grad_key_value", {q, k, v, dy, logsumexp, delta, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"alibi", attrs.alibi}, {"dropout", attrs.dropout}}, loc); }

@@ -149,6 +149,27 @@ Value attention(Value q, Value k, Value v, const AttentionAttrs& attrs = {}, con
 Value attention(Value q, Value k, Value v, Value mask, const AttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value attention(Value q, Value k, Value v, Value mask, Value random_key, const AttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Gradients of attention with respect to q, k and v. Computes the scores once, where attention_grad_query and attention_grad_key_value compute them twice, but has only one block per head of k.
+/// q: float [B, H, T, D].
+/// k: [B, G, S, D].
+/// v: [B, G, S, E].
+/// dy: gradient of attention's result, [B, H, T, E].
+/// logsumexp: attention's second result.
+/// delta: sum of dy * y over E, like logsumexp.
+/// mask: bool or q's dtype, broadcasts to [B, H, T, S].
+/// random_key: i64[4]: seed, run counter, index of the first sample, random stream of the dropout.
+/// attrs.causal: whether query i sees only keys 0 to i.
+/// attrs.scale: factor of the products; 0: 1 / sqrt(D).
+/// attrs.alibi: whether the bias of op alibi is added to the scores.
+/// attrs.dropout: probability that a softmax weight is dropped.
+/// Gives dq: like q, in the compute dtype.
+/// Gives dk: [B, G, S, D].
+/// Gives dv: [B, G, S, E].
+struct AttentionGradAttrs { bool causal = false; double scale = 0.0; bool alibi = false; double dropout = 0.0; };
+Values attention_grad(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, const AttentionGradAttrs& attrs = {}, const Loc& loc = Loc::here());
+Values attention_grad(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, const AttentionGradAttrs& attrs = {}, const Loc& loc = Loc::here());
+Values attention_grad(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, Value random_key, const AttentionGradAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Gradients of attention with respect to k and v.
 /// q: float [B, H, T, D].
 /// k: [B, G, S, D].

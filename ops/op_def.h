@@ -335,6 +335,16 @@ struct ScheduleTraits {
   std::string type;  ///< C++ struct of the settings, in ops/schedules.h
 };
 
+/// An op that computes the results of two ops with the same operands and attributes in less time,
+/// provided that its blocks keep the device busy.
+struct CombinedOp {
+  std::string with;  ///< name of the other op
+  /// Name of the combined op. Its results are those of this op, then those of the other op,
+  /// possibly of a wider dtype.
+  std::string op;
+  std::function<Dim(const std::vector<Type>& in)> blocks;  ///< number of blocks of its kernel
+};
+
 struct OpDef {
   Required<std::string> name;
   Required<std::string> doc;
@@ -364,6 +374,8 @@ struct OpDef {
   /// ops/internal_functions.h, in namespace fluid::internal. All ops that update variables, such as
   /// optimizers, are internal.
   bool internal = false;
+  /// The op that computes the results of this op and of another op at once.
+  std::optional<CombinedOp> combined = {};
   /// Set for optimizers only.
   std::optional<OptimizerTraits> optimizer = {};
   /// Set for learning rate schedules only.

@@ -72,6 +72,7 @@ void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
     p.push_back(fold_scale_axis_pass());  // after expand, which splits batch norm into scale, shift
   p.push_back(cse_pass());  // after expand: expansions contain equal ops (softmax and its gradient)
   p.push_back(dce_pass());  // erases forward ops that have no user after expand
+  p.push_back(combine_ops_pass());  // after cse, which gives equal ops the same operands, and dce
 
   // Layouts and library kernels.
   if (options.use_libraries)

@@ -66,6 +66,8 @@ class Target {
   /// Whether to run the repeat_kernels pass. The pass pays off on a device with fast but scarce
   /// memory: recomputing a forward result in backward then takes little time and saves memory.
   virtual bool runs_repeat_kernels() const { return false; }
+  /// Whether to run the combine_ops pass. Combined ops have few blocks, too few for a GPU.
+  virtual bool runs_combine_ops() const { return false; }
   /// Number of slots in Region::feeds: 2 if the device copies the feeds of the next step while a
   /// step runs, else 1.
   virtual int feed_slots() const { return 1; }

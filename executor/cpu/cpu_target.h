@@ -24,6 +24,7 @@ class CpuTarget : public Target {
   std::vector<KernelCandidate> candidates(const ir::Op& op,
                                           const EpilogueOps& epilogue) const override;
   double generated_seconds(const ir::Op& op) const override;
+  bool runs_combine_ops() const override { return true; }
   int64_t scratch_bytes(const ir::Op& fused, int64_t batch) const override;
   const TargetDescription& description() const { return cpu_; }
   /// Cache of the kernels that scratch_bytes() has scheduled, for reuse by compilation.

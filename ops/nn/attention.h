@@ -63,6 +63,8 @@ class AttentionTiles {
   /// Maximum number of rows of the register tile of a matrix product.
   static constexpr int64_t kRows = 8;
 
+  /// Writes the code for the strips of a block from query or key `first` of `head` on.
+  using Strips = std::function<void(const Expr& head, const Expr& first)>;
   using RowColumn = std::function<void(const Expr& row, const Expr& column)>;
   using Element = std::function<Expr(const Expr& row, const Expr& column)>;
   using Sum = std::function<void(const Expr& row, const Expr& column, const Expr& sum)>;
@@ -102,9 +104,10 @@ class AttentionTiles {
 
   /// Writes the loop of each block over the queries or keys that it owns. `heads` is the number of
   /// heads, B * H or B * G. `body` writes one iteration, which processes the strips of one head.
-  /// `first` is the first query or key of these strips.
-  void for_each_block(const Expr& heads,
-                      const std::function<void(const Expr& head, const Expr& first)>& body);
+  void for_each_block(const Expr& heads, const Strips& body);
+  /// Like for_each_block(), but each block owns all queries or keys of some heads. `begin` writes
+  /// the start of a head.
+  void for_each_head(const Expr& heads, const KernelWriter::LoopBody& begin, const Strips& body);
   /// Writes the loop over the strips of a block. `body` gets the first query or key of each strip,
   /// starting with `first`.
   void for_each_strip(const Expr& first, const KernelWriter::LoopBody& body);
@@ -146,6 +149,14 @@ class AttentionTiles {
   /// d] over i in [0, count).
   void multiply_rows(const Tile& weights, size_t operand, const Expr& head, const Expr& first_row,
                      const Expr& count, int64_t depth, const Sum& finish);
+  /// Writes the product of `count` rows of `weights` [rows, lanes()] and the rows of `operand`
+  /// [heads, queries or keys, depth] that belong to the lanes: sum(i, d) = sum of weights(i, l) *
+  /// operand[head, first + l, d] over the lanes l.
+  void multiply_lanes(const Tile& weights, size_t operand, const Expr& head, const Expr& first,
+                      const Expr& count, int64_t depth, const Sum& finish);
+  /// Returns the condition that `column` is less than `extent`. Null if `extent` is a multiple of
+  /// the vector width, and no column of a matrix product is out of bounds.
+  Expr column_in_bounds(const Expr& column, int64_t extent) const;
 
   /// Returns the score of a query and a key, given their dot product: scaled, masked, and -inf
   /// where the query may not attend to the key.
@@ -159,6 +170,12 @@ class AttentionTiles {
 
  private:
   void load_random_key();
+  /// Writes a loop over [0, total), distributed over the blocks.
+  void distribute(const Expr& total, const KernelWriter::LoopBody& body);
+  /// Queries or keys that a block processes in one iteration.
+  int64_t block_extent() const { return strips_ * lanes(); }
+  /// Returns the element (i, d) of rows of `operand` [rows, depth] from row `first` on.
+  Element rows_of(size_t operand, const Expr& first, int64_t depth) const;
   /// Writes a loop over the lanes and [0, depth), for load_transposed().
   void for_each_transposed(int64_t depth, const RowColumn& body);
   int64_t extent() const {

@@ -30,6 +30,9 @@ class AttentionGradTiles {
                      AttentionParallelDim parallel_dim);
   AttentionTiles& tiles() { return tiles_; }
 
+  using ScoreTile = std::function<void(const Expr& head, const Expr& first_key,
+                                       const Expr& first_query, const Expr& count)>;
+
   /// Loads the operands of the lanes from `first_lane` on. If lanes are queries: loads q and dy of
   /// query head `head`. If lanes are keys: loads k and v of key head `head`.
   void load_lanes(const Expr& head, const Expr& first_lane);
@@ -37,17 +40,20 @@ class AttentionGradTiles {
   /// the lanes from `first_lane` on. `head` is the query head, and `group` the key head.
   void compute_score_tile(const Expr& head, const Expr& group, const Expr& first_row,
                           const Expr& first_lane, const Expr& count);
-  /// Returns the tile of attention weights after dropout: p * f. Valid only if each block computes
-  /// a tile of keys.
-  const AttentionTiles::Tile& weights() const { return weights_; }
   const AttentionTiles::Tile& score_gradients() const { return gradients_; }
-  /// Adds a matrix product to `sums` [lanes(), depth]: element (lane, d) is the sum of tile(i,
-  /// lane)
-  /// * a[head, first_row + i, d] over i in [0, count). a [heads, extent, depth] is the operand with
-  /// index `operand`.
+  /// Adds a matrix product to `sums` [lanes(), depth]: element (lane, d) is the sum over i in [0,
+  /// count) of tile(i, lane) * a[head, first_row + i, d], where a [heads, extent, depth] is the
+  /// operand with index `operand`.
   void add_product(const AttentionTiles::Tile& sums, const AttentionTiles::Tile& tile,
                    size_t operand, const Expr& head, const Expr& first_row, const Expr& count,
                    int64_t depth);
+
+  /// Writes the gradients of the keys of `group` that the block owns, from key `first` on, and of
+  /// their values, summed over all query tiles and all query heads of the group. Requires that
+  /// lanes are keys. `tile` writes code that reads each tile of score gradients.
+  void write_key_value_gradients(const Expr& group, const Expr& first,
+                                 const KernelWriter::Array& dk, const KernelWriter::Array& dv,
+                                 const ScoreTile& tile = nullptr);
 
  private:
   /// Applies dropout to a tile whose weights are p and whose gradients are dy v^T.
@@ -65,7 +71,8 @@ class AttentionGradTiles {
   AttentionTiles tiles_;
   double scale_;
   AttentionTiles::Tile depth_tile_, value_tile_;  ///< q or k [D, lanes()]; dy or v [E, lanes()]
-  AttentionTiles::Tile weights_, gradients_;
+  AttentionTiles::Tile weights_, gradients_;      ///< p, or p * f if lanes are keys; ds
+  AttentionTiles::Tile key_sums_, value_sums_;  ///< [lanes(), D] and [lanes(), E] if lanes are keys
 };
 
 /// Returns the extents of attention, given the operands of a gradient op of attention.

@@ -57,6 +57,15 @@ OpDef attention_grad_query_op() {
       .kernels = {},
       .version = 2,  // version 1 took transposed keys and values
       .internal = true,
+      .combined = CombinedOp{.with = "attention_grad_key_value",
+                             .op = "attention_grad",
+                             .blocks =
+                                 [](const std::vector<Type>& in) {
+                                   const Shape& k = in.at(Operands::kKey).shape;
+                                   Dim blocks = k[0];
+                                   blocks.size *= k[1].size;
+                                   return blocks;
+                                 }},
   };
 }
 

@@ -50,7 +50,11 @@ AttentionGradTiles::AttentionGradTiles(KernelWriter& writer, const LoopsCtx& c,
       weights_(tiles_.tile(AttentionTiles::kTileRows)),
       // The gradients share the memory of the weights, unless dv or dropout needs both tiles.
       gradients_(lanes_are_keys() || tiles_.has_dropout() ? tiles_.tile(AttentionTiles::kTileRows)
-                                                          : weights_) {}
+                                                          : weights_) {
+  if (!lanes_are_keys()) return;
+  key_sums_ = tiles_.row_tile_per_strip(shape.depth);
+  value_sums_ = tiles_.row_tile_per_strip(shape.value_depth);
+}
 
 void AttentionGradTiles::load_lanes(const Expr& head, const Expr& first_lane) {
   const bool keys = lanes_are_keys();
@@ -117,6 +121,33 @@ void AttentionGradTiles::add_product(const AttentionTiles::Tile& sums,
                        [&](const Expr& lane, const Expr& d, const Expr& sum) {
                          tiles_.store(sums, lane, d, tiles_.load(sums, lane, d) + sum);
                        });
+}
+
+void AttentionGradTiles::write_key_value_gradients(const Expr& group, const Expr& first,
+                                                   const KernelWriter::Array& dk,
+                                                   const KernelWriter::Array& dv,
+                                                   const ScoreTile& tile) {
+  tiles_.for_each_strip(first, [&](const Expr& first_key) {
+    load_lanes(group, first_key);
+    tiles_.fill(key_sums_, 0);
+    tiles_.fill(value_sums_, 0);
+  });
+  const Expr members = Expr::index(shape_.heads_per_group());
+  k_.loop(Expr::index(0), members, [&](const Expr& member) {
+    const Expr head = k_.let(group * members + member);
+    tiles_.for_each_tile(first, [&](const Expr& first_key, const Expr& first_query,
+                                    const Expr& count) {
+      compute_score_tile(head, group, first_query, first_key, count);
+      add_product(value_sums_, weights_, Operands::kOutputGradient, head, first_query, count,
+                  shape_.value_depth);
+      add_product(key_sums_, gradients_, Operands::kQuery, head, first_query, count, shape_.depth);
+      if (tile) tile(head, first_key, first_query, count);
+    });
+  });
+  tiles_.for_each_strip(first, [&](const Expr& first_key) {
+    tiles_.store_rows(key_sums_, dk, group, first_key, shape_.depth);
+    tiles_.store_rows(value_sums_, dv, group, first_key, shape_.value_depth);
+  });
 }
 
 Expr AttentionGradTiles::statistic(size_t operand, const Expr& head, const Expr& row,

@@ -25,7 +25,9 @@ Expr ceil_div(const Expr& a, int64_t n) {
   return scalar::floordiv(a + Expr::index(n - 1), Expr::index(n));
 }
 
-int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+int64_t ceil_div(int64_t a, int64_t n) { return (a + n - 1) / n; }
+
+int64_t round_up(int64_t a, int64_t n) { return ceil_div(a, n) * n; }
 
 }  // namespace
 
@@ -196,21 +198,30 @@ void AttentionTiles::fill(const Tile& tile, double value) {
   });
 }
 
-void AttentionTiles::for_each_block(
-    const Expr& heads, const std::function<void(const Expr& head, const Expr& first)>& body) {
-  const int64_t size = strips_ * lanes();
-  const int64_t parts = (extent() + size - 1) / size;
-  const Expr total = heads * Expr::index(parts);
+void AttentionTiles::distribute(const Expr& total, const KernelWriter::LoopBody& body) {
   k_.blocks(scalar::min(total, Expr::index(blocks_)), [&](const Expr& block) {
     block_ = block;
     if (random_key_) load_random_key();
-    // Assigns ranges of queries or keys to blocks round-robin. This balances the load of the blocks
-    // under a causal mask, where the work per range varies.
-    k_.loop(Expr::index(0), ceil_div(total - block, blocks_), [&](const Expr& turn) {
-      const Expr part = k_.let(block + turn * Expr::index(blocks_));
-      body(k_.let(scalar::floordiv(part, Expr::index(parts))),
-           k_.let(scalar::mod(part, Expr::index(parts)) * Expr::index(size)));
-    });
+    // Round-robin balances the load of the blocks under a causal mask, where the work varies.
+    k_.loop(Expr::index(0), ceil_div(total - block, blocks_),
+            [&](const Expr& turn) { body(k_.let(block + turn * Expr::index(blocks_))); });
+  });
+}
+
+void AttentionTiles::for_each_block(const Expr& heads, const Strips& body) {
+  const Expr parts = Expr::index(ceil_div(extent(), block_extent()));
+  distribute(heads * parts, [&](const Expr& part) {
+    body(k_.let(scalar::floordiv(part, parts)),
+         k_.let(scalar::mod(part, parts) * Expr::index(block_extent())));
+  });
+}
+
+void AttentionTiles::for_each_head(const Expr& heads, const KernelWriter::LoopBody& begin,
+                                   const Strips& body) {
+  distribute(heads, [&](const Expr& head) {
+    begin(head);
+    k_.loop(Expr::index(0), Expr::index(ceil_div(extent(), block_extent())),
+            [&](const Expr& part) { body(head, k_.let(part * Expr::index(block_extent()))); });
   });
 }
 
@@ -354,7 +365,7 @@ void AttentionTiles::matrix_product(const Expr& rows, int64_t columns, const Exp
                        add_up(group * Expr::index(register_rows_), first_column + lane, vectors);
                      });
   };
-  const int64_t vectors = (columns + vector_lanes_ - 1) / vector_lanes_;
+  const int64_t vectors = ceil_div(columns, vector_lanes_);
   const int64_t chunks = vectors / register_vectors_, rest = vectors % register_vectors_;
   const int64_t chunk_columns = register_vectors_ * vector_lanes_;
   if (chunks == 1) {
@@ -367,21 +378,36 @@ void AttentionTiles::matrix_product(const Expr& rows, int64_t columns, const Exp
   if (rest > 0) add_up_rows(Expr::index(chunks * chunk_columns), rest);
 }
 
+Expr AttentionTiles::column_in_bounds(const Expr& column, int64_t extent) const {
+  if (extent % vector_lanes_ == 0) return {};
+  return scalar::compare(ScalarOp::lt, column, Expr::index(extent));
+}
+
+AttentionTiles::Element AttentionTiles::rows_of(size_t operand, const Expr& first,
+                                                int64_t depth) const {
+  return [=, this, array = k_.operand(operand)](const Expr& i, const Expr& d) {
+    const Expr offset = (first + i) * Expr::index(depth) + d;
+    const Expr guard = column_in_bounds(d, depth);
+    return guard ? k_.load_if(guard, array, offset, 0) : k_.load(array, offset);
+  };
+}
+
 void AttentionTiles::multiply_rows(const Tile& weights, size_t operand, const Expr& head,
                                    const Expr& first_row, const Expr& count, int64_t depth,
                                    const Sum& finish) {
-  const auto array = k_.operand(operand);
   matrix_product(
       Expr::index(lanes()), depth, count,
       [&](const Expr& lane, const Expr& i) { return load(weights, i, lane); },
-      [&](const Expr& i, const Expr& d) {
-        const Expr row = head * Expr::index(row_extent()) + first_row + i;
-        const Expr from = row * Expr::index(depth) + d;
-        if (depth % vector_lanes_ == 0) return k_.load(array, from);
-        const Expr guard = scalar::compare(ScalarOp::lt, d, Expr::index(depth));
-        return k_.load_if(guard, array, from, 0);
-      },
-      finish);
+      rows_of(operand, head * Expr::index(row_extent()) + first_row, depth), finish);
+}
+
+void AttentionTiles::multiply_lanes(const Tile& weights, size_t operand, const Expr& head,
+                                    const Expr& first, const Expr& count, int64_t depth,
+                                    const Sum& finish) {
+  matrix_product(
+      count, depth, scalar::min(Expr::index(lanes()), Expr::index(extent()) - first),
+      [&](const Expr& i, const Expr& lane) { return load(weights, i, lane); },
+      rows_of(operand, head * Expr::index(extent()) + first, depth), finish);
 }
 
 Expr AttentionTiles::score(const Expr& product, const Expr& head, const Expr& query,

@@ -18,6 +18,7 @@ class PlainTarget : public Target {
   double generated_seconds(const ir::Op& op) const override {
     return 1e-6 + 1e-9 * (*def_of(op).cost)({types(op, true), types(op, false), op.attrs}).flops;
   }
+  bool runs_combine_ops() const override { return true; }
   int64_t scratch_bytes(const ir::Op&, int64_t) const override { return 0; }
 
  private:

@@ -339,7 +339,6 @@ std::vector<Case> small_cases() {
 
 OpTest attention_gradient_test(const std::string& op, const std::vector<Case>& cases,
                                bool gradient) {
-  const bool of_query = op == "attention_grad_query";
   OpTest t;
   t.op = op;
   t.gradient = gradient;
@@ -362,10 +361,12 @@ OpTest attention_gradient_test(const std::string& op, const std::vector<Case>& c
     if (c.batched) s.batch_dims = std::vector<int>(6, 0);
     t.samples.push_back(s);
   }
-  t.reference = [of_query](const Sample& s) {
+  t.reference = [op](const Sample& s) {
     const std::vector<Tensor> all = attention_of(s, s.inputs[0], s.inputs[1], s.inputs[2], 6)
                                         .backward(s.inputs[3], s.inputs[4], s.inputs[5]);
-    return of_query ? std::vector{all[0]} : std::vector{all[1], all[2]};
+    if (op == "attention_grad_query") return std::vector{all[0]};
+    if (op == "attention_grad_key_value") return std::vector{all[1], all[2]};
+    return all;
   };
   t.slack = 8;
   const Type q = {f32, {2, 2, 5, 3}, {}}, k = {f32, {2, 2, 7, 3}, {}}, row = {f32, {2, 2, 5}, {}};
@@ -379,6 +380,8 @@ const AddOpTest kScaledDotProduct(scaled_dot_product_attention_test());
 const AddOpTest kWithoutFiniteDifferences(test_without_finite_differences());
 const AddOpTest kDropout(dropout_test());
 const AddOpTest kAttention(attention_kernel_test());
+const AddOpTest kGrad(attention_gradient_test("attention_grad", kernel_cases(), false));
+const AddOpTest kSecondGrad(attention_gradient_test("attention_grad", small_cases(), true));
 const AddOpTest kGradQuery(attention_gradient_test("attention_grad_query", kernel_cases(), false));
 const AddOpTest kSecondGradQuery(attention_gradient_test("attention_grad_query", small_cases(),
                                                          true));
