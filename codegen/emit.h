@@ -66,6 +66,7 @@ class KernelEmitter {
   void emit(const kir::Accumulator& acc);
   void emit(const kir::Accumulate& statement);
   void emit(const kir::StoreTo& store);
+  void emit(const kir::Prefetch& hint);
   void emit(const kir::If& statement);
   void emit_serial_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
   void emit_unrolled_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);

@@ -413,6 +413,15 @@ void KernelEmitter::emit_store(const kir::StoreTo& s) {
       s.buffer);
 }
 
+/// Prefetches into the L2 cache. On a GPU, other threads hide the latency of loads.
+void KernelEmitter::emit(const kir::Prefetch& hint) {
+  if (device_ == Device::gpu) return;
+  constexpr uint32_t kRead = 0, kIntoL2 = 2, kData = 1;
+  llvm::Value* address = element_address(hint.buffer, emit_first_lane(hint.offset));
+  b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {address->getType()},
+                     {address, b_.getInt32(kRead), b_.getInt32(kIntoL2), b_.getInt32(kData)});
+}
+
 /// Whether `e` loads from `buffer`, or from an input that may alias an output.
 bool KernelEmitter::may_load_from(const Expr& e, int64_t buffer) const {
   bool found = false;

@@ -1,6 +1,7 @@
 #include "codegen/schedule_contraction.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -35,10 +36,10 @@ constexpr int64_t kRemainderTile = 4;
 // Maximum number of vector accumulators of a tile with several vectors along the vector variable.
 constexpr int64_t kMaxParallelAccumulators = 16;
 constexpr int64_t kChunk = 256;  // tile size along the vector variable
-// Tile size along the vector variable of kernels that use emit_row_by_row(), if that leaves
-// kMinStreamedBlocks blocks. Longer parts of a row are read faster. Eight threads that read a
-// matrix need the bandwidth of most memories.
-constexpr int64_t kStreamedChunk = 512;
+// Tile sizes along the vector variable of kernels that use emit_row_by_row(), widest first. A size
+// is used if it leaves kMinStreamedBlocks blocks. Longer parts of a row are read faster. Eight
+// threads that read a matrix need the bandwidth of most memories.
+constexpr std::array<int64_t, 2> kStreamedChunks = {1024, 512};
 constexpr int64_t kMinStreamedBlocks = 8;
 // Maximum bytes of the operands that a strip of the reduction reads, so that they fit in the L1
 // cache.
@@ -50,7 +51,10 @@ constexpr double kMinBlocks = 16;  // minimum number of blocks, so that all thre
 // accumulators. Smaller matrices are in the L2 cache.
 constexpr int64_t kMinStreamedBytes = int64_t{2} << 20;
 // Number of rows of the matrix that emit_row_by_row() reads together.
-constexpr int64_t kStreamedRows = 4;
+constexpr int64_t kStreamedRows = 8;
+// How many groups of kStreamedRows rows a prefetch is ahead. The rows of a group lie on other pages
+// than those of the group before, where the hardware does not prefetch.
+constexpr int64_t kPrefetchedGroups = 2;
 
 /// Returns the cost of one access at `offset` if `vector_var` is vectorized. A multiply-add costs
 /// 1.
@@ -274,9 +278,11 @@ int64_t Contraction::tile_size(int64_t var) const {
 }
 
 int64_t Contraction::chunk_size() const {
-  const bool is_wide =
-      streams_matrix() && b_.extent(vector_).size >= kMinStreamedBlocks * kStreamedChunk;
-  return is_wide ? kStreamedChunk : kChunk;
+  if (!streams_matrix()) return kChunk;
+  for (const int64_t chunk : kStreamedChunks) {
+    if (b_.extent(vector_).size >= kMinStreamedBlocks * chunk) return chunk;
+  }
+  return kChunk;
 }
 
 Expr Contraction::tile_count(int64_t var) const {
@@ -460,9 +466,15 @@ void Contraction::emit_row_by_row(const std::vector<FlatRoot>& roots, kir::Block
   substitute(grouped, row, group * Expr::index(kStreamedRows) + within);
   kir::Block& full_groups =
       add_loop(body, group.node().ivalue, Expr::index(0), Expr::index(rows / kStreamedRows));
-  add_loop(vector_loop(full_groups), within.node().ivalue, Expr::index(0),
-           Expr::index(kStreamedRows), Kind::unroll)
-      .push_back({kir::Accumulate{id, {vector}, grouped.body, {}}});
+  kir::Block& rows_of_group = add_loop(vector_loop(full_groups), within.node().ivalue,
+                                       Expr::index(0), Expr::index(kStreamedRows), Kind::unroll);
+  for (const Expr& load : loads_of(grouped.body)) {
+    if (!depends_on(load.args()[0], vector.node().ivalue)) continue;
+    rows_of_group.push_back(
+        {kir::Prefetch{load.node().ivalue, replace_var(load.args()[0], group.node().ivalue,
+                                                       group + Expr::index(kPrefetchedGroups))}});
+  }
+  rows_of_group.push_back({kir::Accumulate{id, {vector}, grouped.body, {}}});
   if (rows % kStreamedRows > 0) {
     kir::Block& rest =
         add_loop(body, row, Expr::index(rows - rows % kStreamedRows), Expr::index(rows));

@@ -268,12 +268,15 @@ FlatRoot flatten(KernelBuilder& builder, int root_id,
   return root;
 }
 
+Expr replace_var(const Expr& e, int64_t var, const Expr& replacement) {
+  return rewrite(e, [&](const Expr& n) {
+    return n.op() == ScalarOp::var && n.node().ivalue == var ? replacement : Expr();
+  });
+}
+
 void substitute(FlatRoot& root, int64_t var, const Expr& replacement) {
   auto apply = [&](Expr& e) {
-    if (!e) return;
-    e = rewrite(e, [&](const Expr& n) {
-      return n.op() == ScalarOp::var && n.node().ivalue == var ? replacement : Expr();
-    });
+    if (e) e = replace_var(e, var, replacement);
   };
   apply(root.body);
   apply(root.argmax_index);

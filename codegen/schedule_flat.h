@@ -119,6 +119,8 @@ FlatRoot flatten(KernelBuilder& builder, int root_id,
 /// loop replaces two. Removes merged variables from `rows`, too.
 void collapse_vars(KernelBuilder& builder, std::vector<FlatRoot>& roots, Vars& rows);
 
+/// Returns `e` with the variable `var` replaced by `replacement`.
+Expr replace_var(const Expr& e, int64_t var, const Expr& replacement);
 /// Replaces the variable `var` by `replacement` in all expressions of the root.
 void substitute(FlatRoot& root, int64_t var, const Expr& replacement);
 

@@ -92,6 +92,8 @@ void for_each_expr(const kir::Block& block, FunctionRef<void(const Expr&)> visit
       visit(store->offset);
       visit(store->value);
       if (store->mask) visit(store->mask);
+    } else if (const auto* prefetch = std::get_if<kir::Prefetch>(&s)) {
+      visit(prefetch->offset);
     }
   }
 }

@@ -140,6 +140,8 @@ class Specializer {
       store->offset = specialized(store->offset);
       store->value = specialized(store->value);
       if (store->mask) store->mask = specialized(store->mask);
+    } else if (auto* prefetch = std::get_if<kir::Prefetch>(&s)) {
+      prefetch->offset = specialized(prefetch->offset);
     }
     return s;
   }

@@ -73,6 +73,7 @@ class Phases {
   }
   void collect(const Let& let) { read(let.value); }
   void collect(const Accumulator&) {}
+  void collect(const Prefetch&) {}
   void collect(const Accumulate& statement) {
     read(statement.value);
     read(statement.argmax_index);

@@ -200,6 +200,12 @@ class Printer {
     out_ += "\n";
   }
 
+  void print(const Prefetch& p, const std::string& indent) {
+    ExprPrinter e(kernel_, out_, temporaries_);
+    e.prepare(p.offset, indent);
+    out_ += indent + "prefetch " + buffer_name(kernel_, p.buffer) + "[" + e.text(p.offset) + "]\n";
+  }
+
   void print(const If& i, const std::string& indent) {
     ExprPrinter e(kernel_, out_, temporaries_);
     e.prepare(i.condition, indent);

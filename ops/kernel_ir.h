@@ -90,12 +90,19 @@ struct StoreTo {
   Expr mask;
 };
 
+/// Hint that the kernel will soon read the cache line of buffer[offset]. The offset may be out of
+/// bounds. In a vector loop, the offset is that of lane 0.
+struct Prefetch {
+  int64_t buffer;
+  Expr offset;
+};
+
 struct If {
   Expr condition;  ///< has the same value in all lanes
   std::shared_ptr<Block> body;
 };
 
-struct Stmt : std::variant<For, Let, Accumulator, Accumulate, StoreTo, If> {
+struct Stmt : std::variant<For, Let, Accumulator, Accumulate, StoreTo, Prefetch, If> {
   using variant::variant;
 };
 

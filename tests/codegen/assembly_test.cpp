@@ -25,6 +25,17 @@ kir::Kernel vector_kernel(int64_t n, Expr value) {
 // The x86-64 level with registers of 512 bits.
 const std::string kAvx512 = "x86-64-v4";
 
+/// A hint per vector, for the line that its first lane names.
+TEST(Assembly, PrefetchesIntoTheL2Cache) {
+  const kir::Kernel kernel =
+      one_block({input("x", f32, 1024), output("y", f32, 1024)},
+                {loop(kir::For::Kind::vector, 0, Expr::index(0), Expr::index(1024),
+                      {prefetch(0, Expr::var(0) + Expr::index(256)),
+                       store(1, Expr::var(0), load(0, f32, Expr::var(0)))})});
+  EXPECT_TRUE(std::regex_search(emit_assembly(kernel, kAvx512), std::regex(R"(\n\s+prefetcht1\s)")))
+      << emit_assembly(kernel, kAvx512);
+}
+
 TEST(Assembly, UsesWholeRegisters) {
   const Expr x = load(0, f32, Expr::var(0));
   for (ScalarOp op :

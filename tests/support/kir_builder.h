@@ -39,6 +39,10 @@ inline kir::Stmt store(int64_t buffer, Expr offset, Expr value, Expr mask = {}) 
   return {kir::StoreTo{buffer, std::move(offset), std::move(value), std::move(mask)}};
 }
 
+inline kir::Stmt prefetch(int64_t buffer, Expr offset) {
+  return {kir::Prefetch{buffer, std::move(offset)}};
+}
+
 inline kir::Buffer input(const std::string& name, DType dtype, Dim elements) {
   return {name, dtype, elements, kir::Buffer::Role::in};
 }

@@ -308,6 +308,8 @@ class Interpreter {
     write(memory(store.buffer), buffer.dtype, inside(buffer, value(store.offset).i), v);
   }
 
+  void run(const kir::Prefetch&) {}
+
   void run(const kir::If& statement) {
     if (value(statement.condition).i) block(*statement.body);
   }

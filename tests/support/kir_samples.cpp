@@ -230,7 +230,11 @@ std::vector<Kernel> memory_kernels(DType dtype, int64_t stride, int64_t n) {
                      {loop(Kind::vector, 0, at(0), at(n), {store(1, offset, value, mask)})});
   };
   const Expr x = load(0, dtype, place);
-  return {run(x, i0(), {}),
+  const Kernel prefetches = one_block(
+      buffers,
+      {loop(Kind::vector, 0, at(0), at(n), {prefetch(0, i0() + at(n)), store(1, i0(), x)})});
+  return {prefetches,
+          run(x, i0(), {}),
           run(load(0, dtype, place, even, 3), i0(), {}),
           run(load(0, dtype, place, low, 0), i0(), {}),
           run(load(0, dtype, i0()), place, {}),
