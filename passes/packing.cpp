@@ -9,13 +9,15 @@
 namespace fluid {
 namespace {
 
-constexpr double kClearlyFaster = 0.97;  // maximum ratio of the times with and without packing
+// Maximum ratio of the times with and without packing. Times within 3 % are tied.
+constexpr double kMaxTimeRatio = 1.03;
+// Maximum fraction of padding in a packed tensor.
+constexpr double kMaxPadding = 0.125;
 
-/// Whether `type` has the same size in `layout`.
-bool fits_without_padding(Type type, const std::optional<Layout>& layout) {
-  const int64_t bytes = type.bytes_at(1);
+bool has_little_padding(Type type, const std::optional<Layout>& layout) {
+  const auto bytes = static_cast<double>(type.bytes_at(1));
   type.layout = layout;
-  return type.bytes_at(1) == bytes;
+  return static_cast<double>(type.bytes_at(1)) <= (1 + kMaxPadding) * bytes;
 }
 
 bool accepts_other_layouts(const KernelCandidate& kernel, const ir::Op& op,
@@ -24,7 +26,7 @@ bool accepts_other_layouts(const KernelCandidate& kernel, const ir::Op& op,
   for (size_t i = 0; i < kernel.operands.size(); ++i) {
     const Value v = op.operands[i];
     if (kernel.operands[i] == v.type().layout) continue;
-    if (!may_pack(v) || !fits_without_padding(v.type(), kernel.operands[i])) return false;
+    if (!may_pack(v) || !has_little_padding(v.type(), kernel.operands[i])) return false;
   }
   return true;
 }
@@ -47,7 +49,7 @@ std::optional<PackingKernel> packing_kernel(const ir::Op& op, int64_t batch, con
       packing = std::move(candidate);
     }
   }
-  if (!packing || packing->seconds > kClearlyFaster * current) return std::nullopt;
+  if (!packing || packing->seconds > kMaxTimeRatio * current) return std::nullopt;
   return PackingKernel{std::move(*packing), current};
 }
 

@@ -18,8 +18,8 @@ struct PackingKernel {
 
 /// Returns the fastest library kernel of `op` whose layouts differ from those of `op` at most in
 /// the operands for which `may_pack` is true. Returns nullopt if this kernel accepts the current
-/// layouts, if it is less than 3 % faster than the kernels that do or than generated code, or if
-/// the layout that it requires for an operand has padding.
+/// layouts, if it is more than 3 % slower than the kernels that do or than generated code, or if
+/// more than an eighth of an operand would be padding.
 std::optional<PackingKernel> packing_kernel(const ir::Op& op, int64_t batch, const Target& target,
                                             FunctionRef<bool(Value)> may_pack);
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "frontend/fluid.h"
 #include "tests/support/golden_training.h"
 #include "tests/support/temp_dir.h"
@@ -101,6 +103,30 @@ TEST(PrecomputedWeights, OfAllKindsOfConvolutionsInF32) {
     const Tensor predicted = exe.predict(batch)["y"].copy();
     for (int64_t i = 0; i < evaluated.numel(); ++i) {
       EXPECT_NEAR(predicted.at(i), evaluated.at(i), 1e-4) << i;
+    }
+  }
+}
+
+/// oneDNN reads filters in blocks of 16 to 64 output channels, which do not divide these.
+TEST(PrecomputedWeights, OfFiltersWhoseLastBlockIsPadded) {
+  Program net("padded");
+  Value h = net.data("x", {kBatch, 64, 7, 7}, f32);
+  h = relu(conv2d(h, {.filters = 504, .kernel = 1}));
+  h = relu(conv2d(h, {.filters = 248, .kernel = 3, .padding = 1}));
+  h = relu(conv2d(h, {.filters = 1000, .kernel = 1}));
+  net.output("y", h);
+  Executor exe(net, cpu());
+  const Batch batch{1, {{"x", testing::golden_tensor(1, {1, 64, 7, 7}).cast(f32)}}, 0};
+  for (const double change : {0.0, 0.25}) {
+    for (const std::string& name : exe.parameters()) {
+      Tensor value = exe.parameter(name).copy();
+      for (float& v : value.as<float>()) v += static_cast<float>(change);
+      exe.set_parameter(name, value);
+    }
+    const Tensor evaluated = exe.eval(batch)["y"].copy();
+    const Tensor predicted = exe.predict(batch)["y"].copy();
+    for (int64_t i = 0; i < evaluated.numel(); ++i) {
+      ASSERT_NEAR(predicted.at(i), evaluated.at(i), 1e-4 * (1 + std::abs(evaluated.at(i)))) << i;
     }
   }
 }
