@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 
+#include "executor/checkpoint/applied_adapters.h"
 #include "executor/checkpoint/pytorch_layout.h"
 #include "executor/session/feeds.h"
 #include "executor/session/prepared_step.h"
@@ -113,6 +114,11 @@ class ParameterReading {
       loaded_.column_table =
           std::make_shared<const ColumnTable>(ColumnTable::from_json(table->second, path));
     }
+    if (const auto ids = file.metadata.find(std::string(kMergedAdaptersMetadata));
+        ids != file.metadata.end()) {
+      loaded_.merged_adapters = parse_adapter_ids(ids->second);
+    }
+    loaded_.keeps_weights = options_.partial || file.metadata.contains(std::string(kLoraMetadata));
     for (const std::string& map : options_.maps) rename(map, named);
     for (auto& [name, tensor] : named) add(name, std::move(tensor));
   }
