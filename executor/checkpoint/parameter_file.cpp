@@ -24,8 +24,7 @@ namespace fluid {
 namespace {
 
 constexpr size_t kMaxNames = 8;
-constexpr const char* kHowToSayLayout =
-    "pass --params-layout pytorch or fluid (in C++ LoadOptions::layout)";
+constexpr const char* kHowToSayLayout = "set LoadOptions::layout to pytorch or fluid";
 
 struct FileTensor {
   std::string source;  ///< name of the tensor in the file
@@ -80,7 +79,7 @@ void check_layout(const std::string& path, bool written_by_fluid, const std::str
   if (given.shape() == shape && shape[0] != shape[1] && layout == ParamsLayout::pytorch) {
     throw UserError(fmt::format(
         "{}: the linear weight '{}' is given as {}, as in the program, and not transposed, as "
-        "PyTorch stores it: pass --params-layout fluid (in C++ LoadOptions::layout)",
+        "PyTorch stores it: set LoadOptions::layout to fluid",
         path, name, given.str()));
   }
   const bool is_transposed =
@@ -88,8 +87,7 @@ void check_layout(const std::string& path, bool written_by_fluid, const std::str
   if (is_transposed && layout != ParamsLayout::pytorch) {
     throw UserError(
         fmt::format("{}: the linear weight '{}' is given as {}, the transpose of the program's "
-                    "[{}, {}], as PyTorch stores it: pass --params-layout pytorch (in C++ "
-                    "LoadOptions::layout)",
+                    "[{}, {}], as PyTorch stores it: set LoadOptions::layout to pytorch",
                     path, name, given.str(), shape[0], shape[1]));
   }
 }
@@ -149,8 +147,7 @@ class ParameterReading {
       throw UserError("the pattern matches no tensor of " + path_ + "; there are " +
                       nearest_names(map.pattern.text(), known, kMaxNames));
     } catch (const UserError& e) {
-      throw UserError(
-          fmt::format("--params-map '{}' (in C++ LoadOptions::maps): {}", text, e.what()));
+      throw UserError(fmt::format("LoadOptions::maps '{}': {}", text, e.what()));
     }
   }
 
@@ -244,7 +241,7 @@ class ParameterReading {
       const std::string& wanted = wanted_.front().name;
       std::string held = nearest_names(wanted, sources(), kMaxNames);
       if (!options_.maps.empty()) {
-        held += ", by --params-map " + nearest_names(wanted, names(), kMaxNames);
+        held += ", by LoadOptions::maps " + nearest_names(wanted, names(), kMaxNames);
       }
       throw UserError(fmt::format("{}the file holds {}, the program has {}", begin, held,
                                   nearest_names(wanted, wanted_names(), kMaxNames)));

@@ -21,6 +21,7 @@
 
 #include "codegen/object_cache.h"
 #include "executor/fluidrun/command.h"
+#include "executor/fluidrun/flag_names.h"
 #include "executor/fluidrun/help.h"
 #include "executor/host/machine_file.h"
 #include "executor/launcher/child_process.h"
@@ -265,9 +266,9 @@ int exit_code_of(int argc, char** argv) {
     const int error = stdout_error();
     return error == 0 ? code : report_stdout_error(error);
   } catch (const UserError& e) {
-    return report(e.what(), kUserError);
+    return report(with_flag_names(e.what()), kUserError);
   } catch (const DeviceError& e) {
-    return report(e.what(), kDeviceFailure);
+    return report(with_flag_names(e.what()), kDeviceFailure);
   } catch (const std::bad_alloc&) {
     out_of_memory();
   } catch (const std::system_error& e) {  // thrown by fmt::print(); errno is stale

@@ -313,8 +313,8 @@ TEST_F(CommandLine, IsRejectedForOptimizers) {
        "--minimize loss: program 'line' has a loss that it minimizes"},
       {"bare.fir --minimize m", "--minimize needs --optimizer"},
       {"bare.fir",
-       "program 'bare' cannot be trained: it minimizes nothing; --optimizer --minimize m, its "
-       "output 'm'"},
+       "program 'bare' cannot be trained: it minimizes nothing; give --optimizer NAME and "
+       "--minimize OUTPUT, such as its output 'm'"},
       {"bare.fir --optimizer adam",
        "--optimizer: program 'bare' has no output 'loss' to minimize; --minimize names one of its "
        "outputs: y, m"},
