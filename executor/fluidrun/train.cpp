@@ -349,7 +349,7 @@ class Training {
 
 /// Trains. Returns the exit code: 0, or 128 + the signal that stopped training.
 int train(const TrainFlags& flags) {
-  if (flags.finds_lr()) check_find_lr_flags(flags);
+  if (flags.finds_lr()) check_find_lr_file(flags);
   for (const std::string& path : {flags.save, flags.best.save, flags.find_lr_file()}) {
     if (!path.empty()) check_writable(path);  // throws before the training
   }
