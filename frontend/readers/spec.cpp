@@ -187,6 +187,15 @@ void select_rows(DataSource& data, const DataKind& kind, const DataArgs& args, i
   if (limit > 0) data.source = first_samples(std::move(data.source), limit);
 }
 
+/// Returns the size of the images of data in memory. Images on disk may have several sizes: 0.
+augment::Size image_size(const SampleSource& source) {
+  if (source.in_memory() == nullptr) return {};
+  for (const Column& column : source.columns()) {
+    if (column.shape.size() == 3) return {column.shape[1], column.shape[2]};
+  }
+  return {};
+}
+
 }  // namespace
 
 const std::string* DataArgs::find(const std::string& name) const {
@@ -332,10 +341,11 @@ DataSource open_data(const std::string& spec, const std::string& split,
   rename_columns(data, std::move(renames), known, args);
   if (data.source != nullptr) select_rows(data, kind, args, limit);
   if (unstaged.size() < all.size()) {
-    data.transform([&](SampleSourcePtr source) {
-      return apply_stages(std::move(source), all.substr(unstaged.size() + 1), spec);
-    });
-  }
+    const std::string_view stages = all.substr(unstaged.size() + 1);
+    const augment::Size image = data.source == nullptr ? augment::Size() : image_size(*data.source);
+    data.transform(
+        [&](SampleSourcePtr source) { return apply_stages(std::move(source), stages, spec); });
+    data.random_stages = random_stages(stages, image, spec);  }
   return data;
 }
 
