@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -267,7 +268,7 @@ SampleSourcePtr open_csv(const DataArgs& args) {
   SampleSourcePtr source =
       open_records(std::make_shared<CsvSource>(context, std::move(rows), std::move(opened), table),
                    is_in_memory);
-  context.save_learned_table(*table);  // after the rows in memory were parsed, which may throw
+  context.report_table(table);
   return source;
 }
 

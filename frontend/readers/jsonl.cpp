@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -438,12 +439,14 @@ SampleSourcePtr open_jsonl(const DataArgs& args) {
       args, context.given(), line_syntax(),
       [&](ScannedFile& scanned) { JsonlScan(context, *scanned.file).run(scanned.scan); });
   JsonKeys keys = parse_keys(opened.scan.learned);
-  const ColumnTablePtr table =
-      context.save_learned_table(ColumnTable::from_json(opened.scan.table, args.path()));
+  const auto table =
+      std::make_shared<const ColumnTable>(ColumnTable::from_json(opened.scan.table, args.path()));
   const bool is_in_memory = opened.is_in_memory;
-  return open_records(
+  SampleSourcePtr source = open_records(
       std::make_shared<JsonlSource>(context, std::move(keys), std::move(opened), table),
       is_in_memory);
+  context.report_table(table);
+  return source;
 }
 
 }  // namespace

@@ -196,6 +196,14 @@ augment::Size image_size(const SampleSource& source) {
   return {};
 }
 
+void handle_learned_table(const LearnedTable& learned, const OpenOptions& options) {
+  if (options.on_learned_table) {
+    options.on_learned_table(learned);
+  } else if (learned.of_training_rows) {
+    learned.table->write(learned.file);
+  }
+}
+
 }  // namespace
 
 const std::string* DataArgs::find(const std::string& name) const {
@@ -322,8 +330,11 @@ DataSource open_data(const std::string& spec, const std::string& split,
   // If the format has its own splits, validation uses the test split by default.
   const std::string default_split = has_splits && split == "val" ? "test" : split;
   const bool split_by_default = has_splits && given.emplace("split", default_split).second;
+  std::optional<LearnedTable> learned;
+  OpenOptions opening = options;
+  opening.on_learned_table = [&learned](const LearnedTable& table) { learned = table; };
   const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given,
-                      default_split, options);
+                      default_split, std::move(opening));
 
   DataSource data{
       .usage = kind.usage, .full_batch = kind.full_batch, .first_pass = options.first_pass};
@@ -345,7 +356,10 @@ DataSource open_data(const std::string& spec, const std::string& split,
     const augment::Size image = data.source == nullptr ? augment::Size() : image_size(*data.source);
     data.transform(
         [&](SampleSourcePtr source) { return apply_stages(std::move(source), stages, spec); });
-    data.random_stages = random_stages(stages, image, spec);  }
+    data.random_stages = random_stages(stages, image, spec);
+  }
+  // after all that may throw, so that no table is left of data that cannot be opened
+  if (learned) handle_learned_table(*learned, options);
   return data;
 }
 
