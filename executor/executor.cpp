@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 
+#include "executor/checkpoint/applied_adapters.h"
 #include "executor/checkpoint/merged_weight.h"
 #include "executor/checkpoint/parameter_file.h"
 #include "executor/checkpoint/result_options.h"
@@ -303,11 +304,13 @@ class Executor::Impl {
       return gather_variable(session_, group_, v);
     });
     snapshot.column_table = column_table_;
+    snapshot.merged_adapters = adapters_.merged();
     return snapshot;
   }
 
   void set_column_table(ColumnTablePtr table) { column_table_ = std::move(table); }
   const ColumnTablePtr& column_table() const { return column_table_; }
+  AppliedAdapters& adapters() { return adapters_; }
 
   bool checks_finite() const { return options_.debug.check_finite; }
   bool scales_loss() const {
@@ -405,6 +408,7 @@ class Executor::Impl {
   std::string restore_local(Snapshot& from, const std::string& where) {
     restore_snapshot(session(), from, where);
     if (from.column_table != nullptr) column_table_ = from.column_table;
+    adapters_.set_merged(from.merged_adapters);
     clamp_loss_scale();
     const std::map<std::string, std::string> options = result_options();
     for (const std::string& recipe : recipes_) {
@@ -577,6 +581,7 @@ class Executor::Impl {
   std::string last_recipe_;                          ///< recipe of the last training step
   std::vector<std::string> known_feeds_;
   ColumnTablePtr column_table_;  ///< column table of the training data; may be null
+  AppliedAdapters adapters_;
   BatchLength batch_length_;
   TuningSync tuning_sync_;
   Session session_;
@@ -639,10 +644,14 @@ void Executor::save(const std::string& path, const SaveOptions& options) {
   if (adapters_only) {
     metadata.emplace(kLoraMetadata, lora_metadata(adapters));
   } else {
+    std::set<std::string> merged = impl_->adapters().merged();
     for (const LoraAdapter& adapter : adapters) {
       Tensor& weight = tensors.at(adapter.weight);
-      weight = merged_weight(weight, value(adapter.a), value(adapter.b), adapter.scale);
+      const Tensor a = value(adapter.a), b = value(adapter.b);
+      weight = merged_weight(weight, a, b, adapter.scale);
+      merged.insert(adapter_id(a, b, adapter.scale));
     }
+    if (!merged.empty()) metadata.emplace(kMergedAdaptersMetadata, adapter_ids_text(merged));
   }
   write_safetensors(path, {tensors.begin(), tensors.end()}, metadata);
 }
@@ -665,6 +674,7 @@ LoadReport Executor::load(const std::string& path, const LoadOptions& options) {
   impl_->averages().require_not_in_use("load()");
   LoadedParameters loaded =
       read_parameters(path, options, impl_->recorded_program(), impl_->recorded_variables());
+  impl_->adapters().load(loaded, lora_adapters(impl_->recorded_program()), path);
   for (const auto& [name, value] : loaded.values) impl_->set_value(name, value);
   if (loaded.column_table != nullptr) impl_->set_column_table(std::move(loaded.column_table));
   return std::move(loaded.report);

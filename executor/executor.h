@@ -34,7 +34,7 @@ class ProcessGroup;
 /// How Executor::save() writes parameters.
 struct SaveOptions {
   /// Merges LoRA adapters: writes each adapted weight w as w + scale * a b, and leaves out a and b.
-  /// A program without adapters can load the file.
+  /// A program without adapters can load the file. The file's metadata lists the merged adapters.
   bool merge_adapters = false;
 };
 
@@ -164,8 +164,9 @@ class Executor {
   std::vector<std::string> nonfinite_parameters();
   /// Reads parameters and buffers from a safetensors file, in any float dtype. The file must
   /// contain exactly the parameters and buffers of the program, with equal shapes, unless
-  /// LoadOptions::partial is set. A load() before the first prepare() avoids compiling the
-  /// initialisers.
+  /// LoadOptions::partial is set. Throws UserError for LoRA adapters that are merged into the
+  /// weights already (SaveOptions::merge_adapters). A load() before the first prepare() avoids
+  /// compiling the initialisers.
   LoadReport load(const std::string& path, const LoadOptions& options = {});
   /// Stores the column table of the training data (SampleData::table()) with the parameters; null
   /// removes the table. Trainer::fit() sets the table of its training data. save() and snapshot()

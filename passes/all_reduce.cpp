@@ -148,9 +148,10 @@ bool run_all_reduce(ir::Program& program, const Options& options, const Target&)
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || !options.uses_collectives()) return false;
   if (options.shard_optimizer && Recipe(*directive).has_sparse_gradients()) {
-    throw UserError(directive->loc,
-                    "sparse parameters cannot be trained with --zero 1: each rank updates the "
-                    "same rows; take --zero 0, or make them dense");
+    throw UserError(
+        directive->loc,
+        "sparse parameters cannot be trained with DistributedOptions::zero 1: each rank "
+        "updates the same rows; take DistributedOptions::zero 0, or make them dense");
   }
   Reduction(graph, Recipe(*directive), options).run();
   move_op_last(graph, directive);

@@ -19,8 +19,10 @@ bool run_keep_gradients(ir::Program& program, const Options&, const Target&) {
     const ir::Op& param = *graph.find_indexed("param", name);
     if (!param.attrs.get_or(kKeepGradient, false)) continue;
     if (recipe.is_sharded()) {
-      throw UserError(param.loc, "the gradient of '" + name +
-                                     "' cannot be kept with --zero 1: each rank has only a part");
+      throw UserError(
+          param.loc,
+          "the gradient of '" + name +
+              "' cannot be kept with DistributedOptions::zero 1: each rank has only a part");
     }
     const ir::ScopedRecording as(graph, recipe.recording(name));
     const Value gradient = recipe.gradient(i);

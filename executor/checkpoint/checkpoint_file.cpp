@@ -131,6 +131,10 @@ Checkpoint read_files(const std::string& directory) {
       checkpoint.snapshot.column_table =
           std::make_shared<const ColumnTable>(ColumnTable::from_json(text->second, file));
     }
+    if (const auto ids = read.metadata.find(std::string(kMergedAdaptersMetadata));
+        ids != read.metadata.end()) {
+      checkpoint.snapshot.merged_adapters = parse_adapter_ids(ids->second);
+    }
     for (auto& [name, tensor] : read.tensors) {
       checkpoint.snapshot.variables.push_back(
           {name, kind_named(kinds.at(name)), std::move(tensor)});
@@ -153,6 +157,9 @@ void write_checkpoint(const std::string& path, const Snapshot& snapshot, const T
   std::map<std::string, std::string> metadata;
   if (snapshot.column_table != nullptr) {
     metadata.emplace(kColumnTableMetadata, snapshot.column_table->to_json());
+  }
+  if (!snapshot.merged_adapters.empty()) {
+    metadata.emplace(kMergedAdaptersMetadata, adapter_ids_text(snapshot.merged_adapters));
   }
   write_safetensors(path + "/" + kCheckpointParameters, parameters, metadata);
   write_safetensors(path + "/" + kTraining, training);

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 
+#include "executor/checkpoint/applied_adapters.h"
 #include "executor/checkpoint/pytorch_layout.h"
 #include "executor/session/feeds.h"
 #include "executor/session/prepared_step.h"
@@ -23,8 +24,7 @@ namespace fluid {
 namespace {
 
 constexpr size_t kMaxNames = 8;
-constexpr const char* kHowToSayLayout =
-    "pass --params-layout pytorch or fluid (in C++ LoadOptions::layout)";
+constexpr const char* kHowToSayLayout = "set LoadOptions::layout to pytorch or fluid";
 
 struct FileTensor {
   std::string source;  ///< name of the tensor in the file
@@ -79,7 +79,7 @@ void check_layout(const std::string& path, bool written_by_fluid, const std::str
   if (given.shape() == shape && shape[0] != shape[1] && layout == ParamsLayout::pytorch) {
     throw UserError(fmt::format(
         "{}: the linear weight '{}' is given as {}, as in the program, and not transposed, as "
-        "PyTorch stores it: pass --params-layout fluid (in C++ LoadOptions::layout)",
+        "PyTorch stores it: set LoadOptions::layout to fluid",
         path, name, given.str()));
   }
   const bool is_transposed =
@@ -87,8 +87,7 @@ void check_layout(const std::string& path, bool written_by_fluid, const std::str
   if (is_transposed && layout != ParamsLayout::pytorch) {
     throw UserError(
         fmt::format("{}: the linear weight '{}' is given as {}, the transpose of the program's "
-                    "[{}, {}], as PyTorch stores it: pass --params-layout pytorch (in C++ "
-                    "LoadOptions::layout)",
+                    "[{}, {}], as PyTorch stores it: set LoadOptions::layout to pytorch",
                     path, name, given.str(), shape[0], shape[1]));
   }
 }
@@ -113,6 +112,11 @@ class ParameterReading {
       loaded_.column_table =
           std::make_shared<const ColumnTable>(ColumnTable::from_json(table->second, path));
     }
+    if (const auto ids = file.metadata.find(std::string(kMergedAdaptersMetadata));
+        ids != file.metadata.end()) {
+      loaded_.merged_adapters = parse_adapter_ids(ids->second);
+    }
+    loaded_.keeps_weights = options_.partial || file.metadata.contains(std::string(kLoraMetadata));
     for (const std::string& map : options_.maps) rename(map, named);
     for (auto& [name, tensor] : named) add(name, std::move(tensor));
   }
@@ -143,8 +147,7 @@ class ParameterReading {
       throw UserError("the pattern matches no tensor of " + path_ + "; there are " +
                       nearest_names(map.pattern.text(), known, kMaxNames));
     } catch (const UserError& e) {
-      throw UserError(
-          fmt::format("--params-map '{}' (in C++ LoadOptions::maps): {}", text, e.what()));
+      throw UserError(fmt::format("LoadOptions::maps '{}': {}", text, e.what()));
     }
   }
 
@@ -238,7 +241,7 @@ class ParameterReading {
       const std::string& wanted = wanted_.front().name;
       std::string held = nearest_names(wanted, sources(), kMaxNames);
       if (!options_.maps.empty()) {
-        held += ", by --params-map " + nearest_names(wanted, names(), kMaxNames);
+        held += ", by LoadOptions::maps " + nearest_names(wanted, names(), kMaxNames);
       }
       throw UserError(fmt::format("{}the file holds {}, the program has {}", begin, held,
                                   nearest_names(wanted, wanted_names(), kMaxNames)));

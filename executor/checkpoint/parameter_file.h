@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +17,11 @@ namespace fluid {
 struct LoadedParameters {
   std::vector<std::pair<std::string, Tensor>> values;  ///< the program's variable name -> value
   LoadReport report;
-  ColumnTablePtr column_table;  ///< from the file's metadata; null if the file has none
+  ColumnTablePtr column_table;            ///< from the file's metadata; null if the file has none
+  std::set<std::string> merged_adapters;  ///< ids in the file's kMergedAdaptersMetadata
+  /// Whether weights of the program may keep their values: the file holds adapters alone, or
+  /// LoadOptions::partial is set.
+  bool keeps_weights = false;
 };
 
 /// Reads a safetensors file for the variables `wanted` of `program`. Renames its tensors by

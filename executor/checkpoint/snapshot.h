@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ struct Snapshot {
   /// ExecutorOptions::tuning_record, selects the same kernels, and so computes the same bits.
   std::map<std::string, std::string> tuning_record;
   ColumnTablePtr column_table;              ///< result of Executor::column_table()
+  std::set<std::string> merged_adapters;    ///< AppliedAdapters::merged()
   std::vector<SnapshotVariable> variables;  ///< all variables except caches and scratch variables
 
   const SnapshotVariable* find(std::string_view name) const;  ///< null if there is no such variable

@@ -16,6 +16,7 @@
 #include "executor/fluidrun/recipe_flags.h"
 #include "executor/launcher/print_to.h"
 #include "executor/trainer/inference.h"
+#include "executor/trainer/required_columns.h"
 #include "executor/trainer/trainer.h"
 #include "ir/error.h"
 #include "ir/stopwatch.h"
@@ -37,6 +38,8 @@ struct BenchFlags {
 void bench_training(const BenchFlags& flags, Program& program) {
   if (flags.data.empty()) throw UserError("bench needs --data SPEC: training steps read data");
   Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true, flags.reading);
+  const std::vector<RecipeSteps> recipes = parse_recipes(program, flags.recipes);
+  check_training_columns(program, RecipeCycle(program, recipes), reader.source());
   ExecutorOptions options = training_options(flags.place, 0, reader.batch_sizes().front());
   options.length = length_of(program, reader.source());
   options.micro_batches = flags.micro_batches;
@@ -54,7 +57,7 @@ void bench_training(const BenchFlags& flags, Program& program) {
     if (watch) times.push_back(watch->ms() / static_cast<double>(flags.steps));
     watch.emplace();
   };
-  trainer.fit(reader, {.recipes = parse_recipes(program, flags.recipes),
+  trainer.fit(reader, {.recipes = recipes,
                        .epochs = std::numeric_limits<int64_t>::max(),
                        .max_steps = flags.warmup + flags.repeat * flags.steps,
                        .on_begin = [&](const BeginEvent&) { record_time(0); },

@@ -334,8 +334,7 @@ int run(const DataFlags& flags) {
       open_data(flags.spec, flags.split,
                 {.bad_records = leaves_out_bad_records ? BadRecords::drop : BadRecords::stop,
                  .cache_dir = flags.cache_dir,
-                 .writes_tables = false,
-                 .on_learned_table = print_learned_table});
+                 .on_learned_table = print_absent_table});
   // A stream cannot skip bad records: data.reader() throws UserError.
   if (data.stream != nullptr && flags.skips()) data.reader({.bad_records = BadRecords::drop});
   if (flags.check) data.data().check_files();

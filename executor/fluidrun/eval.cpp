@@ -11,6 +11,7 @@
 #include "executor/fluidrun/inputs.h"
 #include "executor/fluidrun/memory_report.h"
 #include "executor/trainer/inference.h"
+#include "executor/trainer/required_columns.h"
 #include "executor/trainer/running_means.h"
 #include "executor/trainer/trainer.h"
 
@@ -34,6 +35,7 @@ int run(const EvalFlags& flags) {
   std::optional<EvaluationReport> report = start_report(program, flags.report);
   Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false, flags.reading,
                               {}, training_table(flags.params, flags.data));
+  check_evaluation_columns(program, reader.source());
   const ResidentMemory opened = resident_memory();
   ExecutorOptions options = executor_options(flags.place, flags.seed);
   set_profile(options, flags.profile);

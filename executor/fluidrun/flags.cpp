@@ -378,9 +378,7 @@ void set_best_epoch(FitOptions& options, const BestEpochFlags& flags, const Prog
                      : !flags.save.empty() ? "--save-best"
                                            : nullptr;
   if (flag != nullptr && !has_validation) throw UserError(fmt::format("{} needs --val", flag));
-  if (!flags.output.empty()) {
-    check_scalar_output(program, flags.output.substr(0, flags.output.rfind(':')), "--best");
-  }
+  if (!flags.output.empty()) parse_best(program, flags.output, "--best");
   options.best = flags.output;
   options.patience = flags.patience;
   options.save_best = flags.save;

@@ -123,28 +123,34 @@ int64_t samples_of(const DataSource& data) {
   return data.stream != nullptr ? std::numeric_limits<int64_t>::max() : data.source->samples();
 }
 
-/// Prints to stderr which stages of `spec` change samples at random. `flag`: the flag whose value
-/// `spec` is.
-void print_random_stages(const char* flag, const std::string& spec) {
-  const std::vector<std::string> stages = random_stages(spec);
-  if (stages.empty()) return;
+/// Prints to stderr which stages of `data` change samples at random. `flag`: the flag that names
+/// the data.
+void print_random_stages(const char* flag, const DataSource& data) {
+  if (data.random_stages.empty()) return;
   print_to(stderr,
-           "{}: the random stages {} change the samples; validation usually has deterministic "
-           "stages alone, such as resize and center_crop\n",
-           flag, fmt::join(stages, ", "));
+           "{}: the random stages {} change the samples; deterministic stages, such as resize and "
+           "center_crop, give results that depend on no seed\n",
+           flag, fmt::join(data.random_stages, ", "));
 }
 
 /// Opens the data `spec`, and encodes its columns with the column table in `training`, if any.
-/// Prints a note to stderr if the table is from a file and applies to the data.
+/// Prints a note to stderr if the table is from a file and applies to the data. Sets `learned` as
+/// open_reader() does.
 DataSource open_with_table(const std::string& spec, const std::string& split,
                            const ReadingFlags& reading, const World& world,
-                           const TrainingTable& training) {
+                           const TrainingTable& training, std::optional<LearnedTable>* learned) {
   OpenOptions options = {.bad_records = bad_records_of(reading, split == "train"),
                          .training_table = training.table,
                          .first_pass = {.rank = world.rank, .world = world.size},
                          .cache_dir = reading.cache_dir,
-                         .writes_tables = reading.writes_tables};
-  if (world.rank == 0) options.on_learned_table = print_learned_table;
+                         .training_table_file = training.later_file,
+                         .on_learned_table = [&](const LearnedTable& table) {
+                           if (learned != nullptr) {
+                             *learned = table;
+                           } else if (world.rank == 0) {
+                             print_absent_table(table);
+                           }
+                         }};
   DataSource source = open_data(spec, split, options);
   const bool is_from_file = training.table != nullptr && !training.file.empty();
   if (is_from_file && uses_training_table(spec, *training.table)) {
@@ -257,8 +263,8 @@ TrainingTable training_table(const ParamsFlags& flags, const std::string& spec) 
 
 Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch,
                            const ReadingFlags& reading, const TrainingTable& training) {
-  DataSource source = open_with_table(spec, "test", reading, {}, training);
-  print_random_stages("--data", spec);
+  DataSource source = open_with_table(spec, "test", reading, {}, training, nullptr);
+  print_random_stages("--data", source);
   drop_unused_columns(source, program, spec, /*must_feed_all=*/false);
   const bool full = batch == 0 && source.full_batch && source.stream == nullptr;
   if (batch == 0) batch = full ? source.source->samples() : kDefaultBatch;
@@ -269,10 +275,11 @@ Reader open_predict_reader(const Program& program, const std::string& spec, int6
 
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
-                   const ReadingFlags& reading, const World& world, const TrainingTable& training) {
-  DataSource source = open_with_table(spec, split, reading, world, training);
+                   const ReadingFlags& reading, const World& world, const TrainingTable& training,
+                   std::optional<LearnedTable>* learned) {
+  DataSource source = open_with_table(spec, split, reading, world, training, learned);
   if (split != "train" && world.rank == 0) {
-    print_random_stages(split == "val" ? "--val" : "--data", spec);
+    print_random_stages(split == "val" ? "--val" : "--data", source);
   }
   drop_unused_columns(source, program, spec, /*must_feed_all=*/true);
   check_column_types(program, source.data(), spec);

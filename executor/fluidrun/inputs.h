@@ -53,6 +53,7 @@ void print_untrained_note(const Executor& executor, const ParamsFlags& flags);
 struct TrainingTable {
   ColumnTablePtr table = nullptr;  ///< null: no table
   std::string file = {};           ///< file of a loaded table; empty for a table of opened data
+  std::string later_file = {};     ///< file to which training writes `table` later; empty: none
 };
 /// Returns the column table in the file of --adapters, or else of --params. The table is null if
 /// neither file contains a table, or if data of the kind in `spec` needs none.
@@ -68,11 +69,13 @@ inline constexpr int64_t kDefaultBatch = 100;
 /// split "train" by other samples, and leaves out bad records of other splits. Prints notes to
 /// stderr about dropped columns, about feeds that no column matches, about the use of a table from
 /// a file, and about random stages of other splits than "train". Throws UserError if no column
-/// remains.
+/// remains. Sets `*learned` to a table that is learned because the FILE of option table=FILE is
+/// absent; the caller may write it. If `learned` is null, prints that FILE is absent.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const ReadingFlags& reading, const World& world = {},
-                   const TrainingTable& training = {});
+                   const TrainingTable& training = {},
+                   std::optional<LearnedTable>* learned = nullptr);
 /// Opens the data described by `spec` for `predict`. Does not shuffle. Prints no notes about feeds
 /// that no column matches.
 Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch,

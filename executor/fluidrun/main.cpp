@@ -12,6 +12,7 @@
 #include <iostream>
 #include <memory>
 #include <new>
+#include <set>
 #include <span>
 #include <sstream>
 #include <string_view>
@@ -21,6 +22,7 @@
 
 #include "codegen/object_cache.h"
 #include "executor/fluidrun/command.h"
+#include "executor/fluidrun/flag_names.h"
 #include "executor/fluidrun/help.h"
 #include "executor/host/machine_file.h"
 #include "executor/launcher/child_process.h"
@@ -62,8 +64,17 @@ std::vector<std::string> suggestion_candidates(const CLI::App& app) {
   return flags;
 }
 
+/// Returns the option on the command line that excludes `option`; null: none.
+const CLI::Option* excluding_option(const CLI::Option& option) {
+  const std::set<CLI::Option*> excluding = option.get_excludes();
+  const auto given =
+      std::ranges::find_if(excluding, [](const CLI::Option* other) { return other->count() > 0; });
+  return given == excluding.end() ? nullptr : *given;
+}
+
 /// Parser of the --config file (TOML). Options above the first section belong to the chosen
-/// subcommand.
+/// subcommand. CLI11 calls from_config() after it has parsed the command line, whose options take
+/// precedence: options of the file that they exclude are ignored with a note.
 class ConfigFileParser : public CLI::ConfigTOML {
  public:
   explicit ConfigFileParser(const CLI::App& app) : app_(app) {}
@@ -74,11 +85,22 @@ class ConfigFileParser : public CLI::ConfigTOML {
         const bool known = command->get_option_no_throw("--" + item.name) != nullptr;
         if (known && item.parents.empty()) item.parents = {command->get_name()};
       }
+      std::erase_if(items,
+                    [&](const CLI::ConfigItem& item) { return is_excluded(*command, item); });
     }
     return items;
   }
 
  private:
+  static bool is_excluded(const CLI::App& command, const CLI::ConfigItem& item) {
+    if (item.parents != std::vector{command.get_name()}) return false;
+    const CLI::Option* option = command.get_option_no_throw("--" + item.name);
+    const CLI::Option* other = option == nullptr ? nullptr : excluding_option(*option);
+    if (other == nullptr) return false;
+    print_to(stderr, "--config: {} is ignored: {} excludes it\n", item.name, other->get_name());
+    return true;
+  }
+
   const CLI::App& app_;
 };
 
@@ -265,9 +287,9 @@ int exit_code_of(int argc, char** argv) {
     const int error = stdout_error();
     return error == 0 ? code : report_stdout_error(error);
   } catch (const UserError& e) {
-    return report(e.what(), kUserError);
+    return report(with_flag_names(e.what()), kUserError);
   } catch (const DeviceError& e) {
-    return report(e.what(), kDeviceFailure);
+    return report(with_flag_names(e.what()), kDeviceFailure);
   } catch (const std::bad_alloc&) {
     out_of_memory();
   } catch (const std::system_error& e) {  // thrown by fmt::print(); errno is stale

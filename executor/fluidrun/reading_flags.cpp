@@ -48,10 +48,8 @@ BadRecords bad_records_of(const ReadingFlags& flags, bool trains) {
   return trains ? BadRecords::skip : BadRecords::drop;
 }
 
-void print_learned_table(const std::string& file, bool is_written) {
-  print_to(stderr, "{}\n",
-           is_written ? "wrote table " + file
-                      : "there is no table " + file + ": the columns of this data are learned");
+void print_absent_table(const LearnedTable& learned) {
+  print_to(stderr, "there is no table {}: the columns of this data are learned\n", learned.file);
 }
 
 void print_skipped_records(const Reader& reader, const std::string& spec) {

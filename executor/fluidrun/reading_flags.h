@@ -15,7 +15,6 @@ struct ReadingFlags {
   int workers = 0;                     ///< ReaderOptions::workers; 0: the default
   std::string on_bad_record = "stop";  ///< "stop" or "skip"
   std::string cache_dir = {};          ///< OpenOptions::cache_dir
-  bool writes_tables = false;          ///< OpenOptions::writes_tables
 };
 
 /// Adds --workers and --on-bad-record to the --help group "Data".
@@ -30,9 +29,8 @@ void add_bad_record_flag(CLI::App& command, std::string& value, const std::strin
 /// Converts the value of --on-bad-record to BadRecords. `trains`: whether the data is for training.
 BadRecords bad_records_of(const ReadingFlags& flags, bool trains);
 
-/// Prints to stderr that the FILE of option table=FILE was absent, and whether the learned table
-/// was written to it. An OpenOptions::on_learned_table.
-void print_learned_table(const std::string& file, bool is_written);
+/// Prints to stderr that the FILE of option table=FILE is absent. For a table that is not written.
+void print_absent_table(const LearnedTable& learned);
 
 /// Prints to stderr the number of skipped bad records in the data `spec`, and the first error.
 void print_skipped_records(const Reader& reader, const std::string& spec);

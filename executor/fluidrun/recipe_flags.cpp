@@ -105,14 +105,15 @@ ir::Op* recipe_to_change(Program& program, const std::string& command_line_text,
 }
 
 void check_recipe_settings(ir::Op& train, const std::string& command_line_text) {
-  const Loc loc = std::exchange(train.loc, Loc());
+  const Loc loc = std::exchange(train.loc, Loc());  // the message names the flag instead
+  std::string error;
   try {
     infer_types(train);
-    train.loc = loc;
   } catch (const UserError& e) {
-    train.loc = loc;
-    throw UserError(fmt::format("{}: {}", command_line_text, e.what()));
+    error = e.what();
   }
+  train.loc = loc;
+  if (!error.empty()) throw UserError(fmt::format("{}: {}", command_line_text, error));
 }
 
 }  // namespace fluid

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <future>
 #include <map>
@@ -30,6 +31,7 @@
 #include "executor/trainer/learning_rate_finder.h"
 #include "executor/trainer/plateau_schedules.h"
 #include "executor/trainer/recipe_cycle.h"
+#include "executor/trainer/required_columns.h"
 #include "executor/trainer/signals.h"
 #include "executor/trainer/trainer.h"
 #include "frontend/readers/spec.h"
@@ -96,9 +98,22 @@ TrainingTable table_of_earlier_training(const TrainFlags& flags, const World& wo
   return training_table(flags.params, flags.data);
 }
 
-Reader open_training_data(const Program& program, const TrainFlags& flags, const World& world) {
-  Reader data = open_reader(program, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
-                            flags.reading, world, table_of_earlier_training(flags, world));
+/// Whether training writes the table `learned` to its file.
+bool writes_table(const TrainFlags& flags, const LearnedTable& learned) {
+  return learned.of_training_rows && !flags.dry_run && !flags.finds_lr();
+}
+
+/// Sets `learned` as open_reader() does. Throws UserError if the table cannot be written later.
+Reader open_training_data(const Program& program, const TrainFlags& flags, const World& world,
+                          std::optional<LearnedTable>& learned) {
+  Reader data =
+      open_reader(program, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
+                  flags.reading, world, table_of_earlier_training(flags, world), &learned);
+  if (learned && world.rank == 0) {
+    writes_table(flags, *learned) ? check_writable(learned->file) : print_absent_table(*learned);
+  }
+  const RecipeCycle cycle(program, parse_recipes(program, flags.recipes));
+  check_training_columns(program, cycle, data.source());
   if (flags.overfit == 0) return data;
   Reader first = read_first_samples(data, flags.overfit, flags.seed, world);
   if (*first.samples() < flags.overfit && world.rank == 0) {
@@ -107,12 +122,14 @@ Reader open_training_data(const Program& program, const TrainFlags& flags, const
   return first;
 }
 
+/// `table`: the table of the training data.
 std::optional<Reader> open_validation(const Program& program, const TrainFlags& flags,
-                                      const World& world, const Reader* training) {
+                                      const World& world, const TrainingTable& table) {
   if (flags.val.empty()) return std::nullopt;
-  const ColumnTablePtr table = training == nullptr ? nullptr : training->source().table();
-  return open_reader(program, flags.val, "val", flags.batch, {}, false, flags.reading, world,
-                     {.table = table});
+  Reader data =
+      open_reader(program, flags.val, "val", flags.batch, {}, false, flags.reading, world, table);
+  check_evaluation_columns(program, data.source());
+  return data;
 }
 
 /// Runs `work` on a new thread. If `later` is set or no thread can be started, defers `work` to
@@ -148,11 +165,12 @@ class Training {
         board_(open_board(program_, flags)),
         opening_validation_(in_background(
             [&] {
-              const Reader* training = has_table(flags.val) ? &train_ : nullptr;
-              return open_validation(program_, flags, world_, training);
+              const bool uses_table = has_table(flags.val);
+              return open_validation(program_, flags, world_,
+                                     uses_table ? table_of_training_data() : TrainingTable());
             },
             has_table(flags.val))),
-        train_(open_training_data(program_, flags, world_)),
+        train_(open_training_data(program_, flags, world_, learned_table_)),
         progress_({flags.epochs, train_.batches(), flags.log_every, !is_rank_0()}),
         table_(flags.epochs),
         trainer_(scheduled_program(), place_of(flags.place, flags.verify_plan, world_.local_rank),
@@ -187,8 +205,23 @@ class Training {
  private:
   bool is_rank_0() const { return world_.rank == 0; }
 
-  /// Applies the schedule flags, or sets schedule `manual` for --find-lr. Returns the program.
+  TrainingTable table_of_training_data() const {
+    return {.table = train_.source().table(),
+            .later_file = learned_table_ ? learned_table_->file : ""};
+  }
+
+  /// Writes a table that was learned for the FILE of option table=FILE. Called when training
+  /// begins, so that no table is left of a run that does not.
+  void write_learned_table() const {
+    if (!learned_table_ || !writes_table(flags_, *learned_table_)) return;
+    learned_table_->table->write(learned_table_->file);
+    print_to(stderr, "wrote table {}\n", learned_table_->file);
+  }
+
+  /// Applies the schedule flags, or sets schedule `manual` for --find-lr. Returns the program. Last
+  /// before the compilation.
   const Program& scheduled_program() {
+    take_opened_validation();
     if (flags_.finds_lr()) {
       // find_learning_rate() throws for a program with several recipes.
       if (recipes_of(program_.ir().main()).size() == 1) {
@@ -237,6 +270,14 @@ class Training {
     return options;
   }
 
+  /// Takes the validation data, with its errors, before the compilation, unless it is still opened
+  /// in the background.
+  void take_opened_validation() {
+    if (!opening_validation_.valid()) return;
+    const std::future_status status = opening_validation_.wait_for(std::chrono::seconds(0));
+    if (status != std::future_status::timeout) wait_for_validation();
+  }
+
   void wait_for_validation() {
     if (!opening_validation_.valid()) return;
     if (std::optional<Reader> opened = opening_validation_.get()) {
@@ -279,6 +320,7 @@ class Training {
       log_.truncate_after(begin.steps, begin.epochs);
       dump_.begin(begin.steps);
       if (!is_rank_0()) return;
+      write_learned_table();
       print_start();
       if (const auto steps = updates()) print_unreached_settings(program_, cycle(), *steps);
     };
@@ -339,6 +381,7 @@ class Training {
   // Opens the validation data concurrently with the training data. If the validation data needs the
   // column table of the training data, opens the training data first.
   std::future<std::optional<Reader>> opening_validation_;
+  std::optional<LearnedTable> learned_table_;  ///< set with train_
   Reader train_;
   ResidentMemory opened_ = resident_memory();
   std::optional<Reader> validation_;
@@ -349,7 +392,7 @@ class Training {
 
 /// Trains. Returns the exit code: 0, or 128 + the signal that stopped training.
 int train(const TrainFlags& flags) {
-  if (flags.finds_lr()) check_find_lr_flags(flags);
+  if (flags.finds_lr()) check_find_lr_file(flags);
   for (const std::string& path : {flags.save, flags.best.save, flags.find_lr_file()}) {
     if (!path.empty()) check_writable(path);  // throws before the training
   }
@@ -381,7 +424,6 @@ void add_train(CLI::App& app, Action& action) {
     if (flags->overfit > 0) set_overfit_steps(*flags, command->count("--epochs") > 0);
     if (flags->dry_run) reset_file_flags(*flags);
     flags->reading.cache_dir = flags->place.cache_dir;
-    flags->reading.writes_tables = !flags->dry_run && !flags->finds_lr();
     action = [flags] { return train(*flags); };
   });
 }

@@ -13,15 +13,45 @@ namespace {
 
 constexpr int64_t kOverfitSteps = 1000;
 
+/// Flags that change nothing in a learning rate range test, besides those of schedules.
+constexpr const char* kFlagsWithoutFindLr[] = {"--best",
+                                               "--checkpoint-dir",
+                                               "--checkpoint-every",
+                                               "--dry-run",
+                                               "--dump",
+                                               "--dump-dir",
+                                               "--dump-steps",
+                                               "--ema",
+                                               "--epochs",
+                                               "--history",
+                                               "--keep",
+                                               "--log-every",
+                                               "--log-json",
+                                               "--lr",
+                                               "--overfit",
+                                               "--patience",
+                                               "--profile",
+                                               "--profile-steps",
+                                               "--profile-warmup",
+                                               "--resume",
+                                               "--save",
+                                               "--save-best",
+                                               "--swa",
+                                               "--swa-every",
+                                               "--tensorboard",
+                                               "--tensorboard-histograms",
+                                               "--tensorboard-images",
+                                               "--tensorboard-parameters",
+                                               "--val"};
+
 void add_find_lr_flag(CLI::App& command, TrainFlags& flags) {
   CLI::Option* find_lr = add_file_flag(
       command, "--find-lr", flags.find_lr,
       "instead of training, run a learning rate range test of 100 steps (or --max-steps), from "
       "1e-7 to 10, and suggest a rate; --find-lr=FILE.svg draws the curve, FILE.csv lists it");
-  for (const char* other : {"--checkpoint-dir", "--save", "--save-best", "--history", "--log-json",
-                            "--tensorboard", "--val", "--best", "--patience", "--epochs", "--lr",
-                            "--schedule", "--warmup", "--dump", "--dry-run", "--overfit"}) {
-    find_lr->excludes(command.get_option(other));
+  for (const char* other : kFlagsWithoutFindLr) find_lr->excludes(command.get_option(other));
+  for (CLI::Option* other : command.get_options()) {
+    if (other->get_group() == kScheduleGroup) find_lr->excludes(other);
   }
 }
 
@@ -144,9 +174,7 @@ void add_train_flags(CLI::App& command, TrainFlags& flags) {
   add_find_lr_flag(command, flags);
 }
 
-void check_find_lr_flags(const TrainFlags& flags) {
-  const std::string schedule = flags.schedule.command_line_text();
-  if (!schedule.empty()) throw UserError("--find-lr excludes " + schedule);
+void check_find_lr_file(const TrainFlags& flags) {
   const std::string file = flags.find_lr_file();
   if (!file.empty()) check_extension(file, {".svg", ".csv"}, "the curve is");
 }

@@ -45,8 +45,8 @@ void check_rounding(const Feed& feed, const Tensor& column, int64_t samples) {
   if (!at) return;
   throw UserError(
       feed.loc,
-      fmt::format("feed '{}': sample {} of the batch holds {}, beyond the range of f32; --dtype "
-                  "f64 can represent it",
+      fmt::format("feed '{}': sample {} of the batch holds {}, beyond the range of f32; "
+                  "PrecisionOptions::dtype f64 can represent it",
                   feed.name, *at / std::max<int64_t>(column.numel() / samples, 1), column.at(*at)));
 }
 

@@ -33,6 +33,20 @@ void check_scalar_output(const Program& program, const std::string& name,
                               suggest_names(name, scalars)));
 }
 
+BestCriterion parse_best(const Program& program, const std::string& text,
+                         const std::string& option) {
+  const size_t colon = std::min(text.rfind(':'), text.size());
+  const std::string output = text.substr(0, colon), direction = text.substr(colon);
+  if (!direction.empty() && direction != ":min" && direction != ":max") {
+    throw UserError(fmt::format("{0}: write {1}:min or {1}:max, not {2}", option, output, text));
+  }
+  check_scalar_output(program, output, option);
+  const auto& outputs = program.ir().main().outputs;
+  const auto found = std::ranges::find(outputs, output, &ir::Output::name);
+  return {.output = output,
+          .maximum = direction.empty() ? is_larger_better(found->value) : direction == ":max"};
+}
+
 BestEpoch::BestEpoch(const FitOptions& options, const Program& program, const std::string& loss)
     : patience_(options.patience) {
   const char* given = first_validation_option(options);
@@ -40,33 +54,23 @@ BestEpoch::BestEpoch(const FitOptions& options, const Program& program, const st
     if (given != nullptr) throw UserError(fmt::format("{} needs validation data", given));
     return;
   }
-  output_ = loss;
-  if (!options.best.empty()) {
-    const size_t colon = std::min(options.best.rfind(':'), options.best.size());
-    const std::string direction = options.best.substr(colon);
-    output_ = options.best.substr(0, colon);
-    if (!direction.empty() && direction != ":min" && direction != ":max") {
-      throw UserError(
-          fmt::format("best: write {0}:min or {0}:max, not {1}", output_, options.best));
-    }
-    check_scalar_output(program, output_, "best");
-    const auto& outputs = program.ir().main().outputs;
-    const auto output = std::ranges::find(outputs, output_, &ir::Output::name);
-    max_ = direction.empty() ? is_larger_better(output->value) : direction == ":max";
-  }
-  if (output_.empty() && given != nullptr) {
+  criterion_ = options.best.empty() ? BestCriterion{.output = loss}
+                                    : parse_best(program, options.best, "best");
+  if (criterion_.output.empty() && given != nullptr) {
     throw UserError(
         fmt::format("{} needs an output to compare (best): the loss is not an output", given));
   }
 }
 
 bool BestEpoch::update(int64_t epoch, const NamedScalars& validation) {
-  if (output_.empty()) return false;
-  const auto found = std::ranges::find(validation, output_, &std::pair<std::string, double>::first);
+  if (criterion_.output.empty()) return false;
+  const auto found =
+      std::ranges::find(validation, criterion_.output, &std::pair<std::string, double>::first);
   check(found != validation.end(), "validation lacks the output that tells the best epoch");
   const double value = found->second;
   // The first value that is not NaN is the best so far. A NaN is never better.
-  const bool better = best_ ? (max_ ? value > best_->value : value < best_->value) : value == value;
+  const bool better =
+      best_ ? (criterion_.maximum ? value > best_->value : value < best_->value) : value == value;
   if (better) best_ = {.value = value, .epoch = epoch};
   return better;
 }
@@ -77,11 +81,13 @@ bool BestEpoch::patience_exhausted(int64_t completed_epochs) const {
 
 std::string BestEpoch::description() const {
   if (!best_) return "";
-  return fmt::format("val_{} {} in epoch {}", output_, format_scalar(best_->value), best_->epoch);
+  return fmt::format("val_{} {} in epoch {}", criterion_.output, format_scalar(best_->value),
+                     best_->epoch);
 }
 
 std::string BestEpoch::criterion() const {
-  return output_.empty() ? "" : output_ + (max_ ? ":max" : ":min");
+  return criterion_.output.empty() ? ""
+                                   : criterion_.output + (criterion_.maximum ? ":max" : ":min");
 }
 
 }  // namespace fluid

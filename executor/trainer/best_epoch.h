@@ -14,6 +14,16 @@ namespace fluid {
 void check_scalar_output(const Program& program, const std::string& name,
                          const std::string& option);
 
+/// The scalar output that selects the best epoch.
+struct BestCriterion {
+  std::string output;
+  bool maximum = false;  ///< whether its maximum or its minimum is best
+};
+/// Parses FitOptions::best, "accuracy:max" or "accuracy". Throws UserError, whose message begins
+/// with `option`, unless `program` has such a scalar output.
+BestCriterion parse_best(const Program& program, const std::string& text,
+                         const std::string& option);
+
 /// Tracks the epoch with the best value of a scalar output on the validation data, for early
 /// stopping.
 class BestEpoch {
@@ -39,8 +49,7 @@ class BestEpoch {
   void set_best(const std::optional<TrainingState::BestValue>& best) { best_ = best; }
 
  private:
-  std::string output_;  ///< name of the monitored output; empty: none
-  bool max_ = false;    ///< whether the maximum of the output is best
+  BestCriterion criterion_;  ///< without an output: none is monitored
   std::optional<int64_t> patience_;
   std::optional<TrainingState::BestValue> best_;
 };

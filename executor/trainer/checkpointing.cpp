@@ -34,8 +34,8 @@ Checkpointing::Checkpointing(const CheckpointingOptions& options, const World& w
   const bool resumes = options.resume || world.restart > 0;
   if (!resumes && !directory_->empty()) {
     throw UserError(fmt::format(
-        "'{}' holds checkpoints: set resume (--resume) to continue from them, or use another "
-        "directory for a new run",
+        "'{}' holds checkpoints: set CheckpointingOptions::resume to continue from them, or use "
+        "another directory for a new run",
         directory));
   }
   if (!resumes) return;

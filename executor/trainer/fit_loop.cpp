@@ -7,6 +7,7 @@
 
 #include "executor/comm/process_group.h"
 #include "executor/trainer/inference.h"
+#include "executor/trainer/required_columns.h"
 #include "executor/trainer/signals.h"
 #include "executor/trainer/with_averages.h"
 #include "ir/error.h"
@@ -39,6 +40,10 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
              [this](const std::string& text) { send_notice(text); }) {
   if (train.options().bad_records == BadRecords::drop) {
     throw UserError("BadRecords::drop changes the sizes of the batches: train with skip");
+  }
+  check_training_columns(program, cycle_, train.source());
+  if (options.validation != nullptr) {
+    check_evaluation_columns(program, options.validation->source());
   }
   const bool first = progress_.steps == 0 && progress_.epochs == 0;
   if (first) {

@@ -7,6 +7,7 @@
 #include "executor/comm/process_group.h"
 #include "executor/trainer/inference.h"
 #include "executor/trainer/recipe_cycle.h"
+#include "executor/trainer/required_columns.h"
 #include "ir/error.h"
 #include "ir/text.h"
 #include "ops/optim/plateau.h"
@@ -95,6 +96,7 @@ LearningRateCurve find_learning_rate(Executor& executor, const Program& program,
                                      const LearningRateFinderOptions& settings) {
   check_settings(settings);
   const std::string loss = required_loss_output(program);
+  check_training_columns(program, RecipeCycle(program, {}), data.source());
   executor.prepare(
       {.train = data.batch_sizes(), .lengths = executor.lengths_of(data.source().sample_types())});
   const bool is_rank_0 = executor.process_group().world().rank == 0;

@@ -47,8 +47,7 @@ PlateauSchedules::PlateauSchedules(const Program& program, const RecipeCycle& cy
     const auto output = std::ranges::find(graph.outputs, metric, &ir::Output::name);
     if (!rule->maximizes && is_larger_better(output->value)) {
       throw UserError("the schedule 'plateau' monitors '" + metric +
-                      "', whose larger values are better: its mode must be max (--schedule-mode "
-                      "max)");
+                      "', whose larger values are better: set Plateau::mode to max");
     }
     plateau_recipes_.push_back({recipe.name, metric, rule->maximizes});
   }

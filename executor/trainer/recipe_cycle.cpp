@@ -12,9 +12,6 @@
 namespace fluid {
 namespace {
 
-/// Name of the output that `fluidrun train --optimizer` minimizes by default.
-constexpr const char* kLossOutput = "loss";
-
 FitRecipe fit_recipe(const ir::Graph& graph, const std::string& name, int64_t steps) {
   const ir::Op& train = recipe_named(graph, name);
   FitRecipe recipe{
@@ -24,18 +21,14 @@ FitRecipe fit_recipe(const ir::Graph& graph, const std::string& name, int64_t st
   return recipe;
 }
 
-/// Returns the end of the message about a program without a recipe: it says how to train the
-/// program. Names an output that `fluidrun train --optimizer` can minimize.
-std::string remedy_of(const ir::Graph& graph) {
-  std::string output;
-  for (const ir::Output& o : graph.outputs) {
-    const bool is_loss = o.value.shape().empty() && is_float(o.value.dtype());
-    if (is_loss && (output.empty() || o.name == kLossOutput)) output = o.name;
-  }
-  if (output.empty()) return "; record minimize() of a loss";
-  const std::string flags = output == kLossOutput ? "" : " --minimize " + output;
-  return "; record minimize() of a loss, or train it by --optimizer NAME" + flags +
-         ", which minimizes its output '" + output + "'";
+/// Returns ", such as its output 'loss'", with a scalar output that could be minimized; empty if
+/// there is none.
+std::string example_of_loss(const ir::Graph& graph) {
+  const auto is_loss = [](const ir::Output& o) {
+    return o.value.shape().empty() && is_float(o.value.dtype());
+  };
+  const auto found = std::ranges::find_if(graph.outputs, is_loss);
+  return found == graph.outputs.end() ? "" : ", such as its output '" + found->name + "'";
 }
 
 }  // namespace
@@ -45,8 +38,9 @@ RecipeCycle::RecipeCycle(const Program& program, const std::vector<RecipeSteps>&
   const std::vector<std::string> names = recipe_names(graph);
   if (names.empty()) {
     check_is_recorded(program.ir());
-    throw UserError("program '" + program.ir().name + "' cannot be trained: it minimizes nothing" +
-                    remedy_of(graph));
+    throw UserError("program '" + program.ir().name +
+                    "' cannot be trained: it minimizes nothing; record minimize() of a loss" +
+                    example_of_loss(graph));
   }
   check_recipes(graph);
   if (steps.empty() && names.size() > 1) {

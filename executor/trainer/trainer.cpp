@@ -13,6 +13,7 @@
 #include "executor/trainer/fit_loop.h"
 #include "executor/trainer/inference.h"
 #include "executor/trainer/recipe_cycle.h"
+#include "executor/trainer/required_columns.h"
 #include "executor/trainer/signals.h"
 #include "ir/error.h"
 #include "passes/recipe.h"
@@ -85,6 +86,7 @@ History Trainer::fit(Reader& train, const FitOptions& options) {
 void Trainer::stop() { impl_->progress.stop_called = true; }
 
 NamedScalars Trainer::evaluate(Reader& data, const BatchObserver& on_batch) {
+  check_evaluation_columns(impl_->program, data.source());
   impl_->readers = {&data};
   impl_->executor.prepare(
       {.eval = inference_batch_sizes(data), .lengths = lengths_of(impl_->executor, data.source())});

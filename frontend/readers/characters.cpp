@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -86,7 +87,9 @@ class CharacterReader {
       all.append(std::as_bytes(std::span(ids)));
       ids.clear();
     });
-    return {Symbols<int32_t>(all.release()), context_.save_learned_table(std::move(table_))};
+    const auto table = std::make_shared<const ColumnTable>(std::move(table_));
+    context_.report_table(table);
+    return {Symbols<int32_t>(all.release()), table};
   }
 
  private:

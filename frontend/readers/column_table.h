@@ -49,6 +49,13 @@ struct ColumnTable {
   bool operator==(const ColumnTable&) const = default;
 };
 
+/// A table that was learned from the data because the FILE of option table=FILE is absent.
+struct LearnedTable {
+  std::string file;  ///< FILE
+  ColumnTablePtr table;
+  bool of_training_rows = false;  ///< whether the data is of the training split
+};
+
 /// Name of the metadata entry of a .safetensors file that holds a ColumnTable's text.
 inline constexpr const char* kColumnTableMetadata = "fluid.columns";
 

@@ -17,15 +17,25 @@ const std::string* table_file(const DataArgs& args) {
   return path != nullptr && *path == "none" ? nullptr : path;
 }
 
+bool is_same_path(const std::string& a, const std::string& b) {
+  return std::filesystem::absolute(a).lexically_normal() ==
+         std::filesystem::absolute(b).lexically_normal();
+}
+
 bool has_training_rows(const DataArgs& args, bool has_splits) {
   const RowSplit split(args, has_splits);
   return split.is_training() || split.has_fraction() || split.uses_column();
 }
 
 ColumnTablePtr table_given_to(const DataArgs& args, const std::string& kind, bool has_splits) {
+  const ColumnTablePtr& training = args.training_table();
   if (const std::string* path = table_file(args)) {
-    if (std::filesystem::exists(*path)) {
-      auto table = std::make_shared<const ColumnTable>(ColumnTable::read(*path));
+    const bool is_written_later = training != nullptr && !args.training_table_file().empty() &&
+                                  is_same_path(*path, args.training_table_file());
+    const bool exists = std::filesystem::exists(*path);
+    if (exists || is_written_later) {
+      const ColumnTablePtr table =
+          exists ? std::make_shared<const ColumnTable>(ColumnTable::read(*path)) : training;
       if (table->kind.empty() || table->kind == kind) return table;
       args.fail("'" + *path + "' is a table of " + table->kind + " data");
     }
@@ -36,9 +46,9 @@ ColumnTablePtr table_given_to(const DataArgs& args, const std::string& kind, boo
     if (has_training_rows(args, has_splits)) return nullptr;
     args.fail("there is no table '" + *path + "': training writes it");
   }
-  const ColumnTablePtr& table = args.training_table();
-  const bool applies = args.find("table") == nullptr && table != nullptr && table->kind == kind;
-  return applies ? table : nullptr;
+  const bool applies =
+      args.find("table") == nullptr && training != nullptr && training->kind == kind;
+  return applies ? training : nullptr;
 }
 
 }  // namespace
@@ -87,14 +97,11 @@ ColumnTable ColumnTableContext::initial_table(const std::vector<std::string>& op
   return table;
 }
 
-ColumnTablePtr ColumnTableContext::save_learned_table(ColumnTable table) const {
+void ColumnTableContext::report_table(const ColumnTablePtr& table) const {
   const std::string* path = table_file(args_);
-  if (path != nullptr && given_ == nullptr) {
-    const bool writes = args_.writes_tables() && split_.is_training();
-    if (writes) table.write(*path);
-    args_.report_learned_table(*path, writes);
-  }
-  return std::make_shared<const ColumnTable>(std::move(table));
+  if (path == nullptr || given_ != nullptr) return;
+  args_.report_learned_table(
+      {.file = *path, .table = table, .of_training_rows = split_.is_training()});
 }
 
 CategoryIds ColumnTableContext::category_ids(const std::string& column,

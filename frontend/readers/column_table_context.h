@@ -56,9 +56,9 @@ class ColumnTableContext {
   /// Returns the initial table: a copy of the given table, or an empty one. Sets its kind, clears
   /// its feeds, and copies the options named in `options` from args().
   ColumnTable initial_table(const std::vector<std::string>& options) const;
-  /// Returns `table` as a shared pointer. If the table was learned from training data, also writes
-  /// it to the FILE of option table=FILE, unless OpenOptions::writes_tables is off.
-  ColumnTablePtr save_learned_table(ColumnTable table) const;
+  /// Passes `table` to open_data() if it was learned because the FILE of option table=FILE is
+  /// absent.
+  void report_table(const ColumnTablePtr& table) const;
 
   /// Returns the ids of the categories of `column` in `table`. With the option unknown=1, a value
   /// without a category gets the next id. Throws UserError if `table` lacks the column.

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "frontend/readers/category_columns.h"
 #include "frontend/readers/column_table_context.h"
 #include "frontend/readers/csv_rows.h"
 #include "frontend/readers/excerpt.h"
@@ -51,6 +53,12 @@ std::string category_location(const std::string& location, const CsvRows& rows, 
   return location + ": column '" + excerpt(rows.names()[rows.columns().categorical()[i]]) + "'";
 }
 
+std::vector<std::string> category_names(const CsvRows& rows) {
+  std::vector<std::string> names;
+  for (const size_t column : rows.columns().categorical()) names.push_back(rows.names()[column]);
+  return names;
+}
+
 /// Learns the table of columns from the rows of a file, and which rows are left out.
 class CsvScan {
  public:
@@ -60,14 +68,15 @@ class CsvScan {
         args_(context.args()),
         rows_(rows),
         file_(*opened.file),
-        opened_(opened) {}
+        opened_(opened),
+        categories_(context, category_names(rows)) {}
 
   /// Sets the members of ScannedFile::scan except `index`.
   void run() const {
     TextScan& scan = opened_.scan;
     const bool learns = context_.given() == nullptr;
     RecordFindings initial;
-    if (learns) initial.categories.resize(rows_.columns().categorical().size());
+    initial.categories = categories_.no_findings();
     if (learns && needs_moments(context_, rows_)) initial.moments.resize(rows_.columns().x.size());
     RecordFindings found;
     const RecordsToExamine rows = rows_to_examine();
@@ -109,30 +118,16 @@ class CsvScan {
             .location = [&](int64_t sample) { return file_.location(kFirstRow + sample); }};
   }
 
-  /// Returns the ids of the given table for each column of categories, if bad records are skipped:
-  /// a row with an unknown category is one. Otherwise returns none.
-  std::vector<CategoryIds> given_category_ids() const {
-    std::vector<CategoryIds> ids;
-    if (context_.given() == nullptr || args_.bad_records() == BadRecords::stop) return ids;
-    for (const size_t column : rows_.columns().categorical()) {
-      ids.push_back(context_.category_ids(name_of(column), *context_.given()));
-    }
-    return ids;
-  }
-
   /// Returns a function that finds categories and moments.
   ExamineRecord examination() const {
-    return [&, given_ids = given_category_ids()](int64_t sample, const TrainingRows& training,
-                                                 RecordFindings& found, std::string& split) {
+    return [&](int64_t sample, const TrainingRows& training, RecordFindings& found,
+               std::string& split) {
       thread_local CsvRow row;
       if (!rows_.parse(file_.read(kFirstRow + sample), row)) return false;
-      for (size_t i = 0; i < given_ids.size(); ++i) {
-        given_ids[i].id_of(row.categories[i], [&] {
+      for (size_t i = 0; i < row.categories.size(); ++i) {
+        categories_.examine(i, row.categories[i], sample, found.categories, [&] {
           return category_location(file_.location(kFirstRow + sample), rows_, i);
         });
-      }
-      for (size_t i = 0; i < found.categories.size(); ++i) {
-        found.categories[i].index_of(row.categories[i], sample);
       }
       const bool learns_moments = !found.moments.empty() && training.contains(sample);
       for (size_t i = 0; learns_moments && i < row.x.size(); ++i) {
@@ -154,9 +149,7 @@ class CsvScan {
       table.feeds[name_of(category)] = name_of(category);
     }
     if (columns.has_categorical_label) table.feeds["y"] = name_of(columns.labels.front());
-    for (size_t i = 0; i < found.categories.size(); ++i) {
-      table.classes[name_of(columns.categorical()[i])] = categories_of(found.categories[i].texts());
-    }
+    categories_.set_classes(found.categories, table);
     for (size_t i = 0; has_rows && i < found.moments.size(); ++i) {
       const std::string& name = name_of(columns.x[i]);
       if (found.moments[i].count() == 0) {
@@ -172,6 +165,7 @@ class CsvScan {
   const CsvRows& rows_;
   const RecordFile& file_;
   ScannedFile& opened_;
+  CategoryColumns categories_;
 };
 
 /// The rows of a CSV file.
@@ -274,7 +268,7 @@ SampleSourcePtr open_csv(const DataArgs& args) {
   SampleSourcePtr source =
       open_records(std::make_shared<CsvSource>(context, std::move(rows), std::move(opened), table),
                    is_in_memory);
-  context.save_learned_table(*table);  // after the rows in memory were parsed, which may throw
+  context.report_table(table);
   return source;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <numeric>
 
 #include "frontend/files/byte_source.h"
@@ -74,7 +75,8 @@ class ImageFolder : public ImageFiles {
       labels_.resize(ends[i], static_cast<int32_t>(id));
     }
     classes_ = table.classes[kLabelColumn];
-    table_ = context.save_learned_table(std::move(table));
+    table_ = std::make_shared<const ColumnTable>(std::move(table));
+    context.report_table(table_);
     set_image_type();
   }
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
+#include "frontend/readers/category_columns.h"
 #include "frontend/readers/column_table_context.h"
 #include "frontend/readers/json_lines.h"
 #include "frontend/readers/kind.h"
@@ -120,6 +122,14 @@ std::string value_location(const JsonLine& line, const KeyColumn& column) {
   return line.location() + ": key '" + column.key + "'";
 }
 
+std::vector<std::string> text_keys(const std::vector<KeyColumn>& columns) {
+  std::vector<std::string> keys;
+  for (const KeyColumn& column : columns) {
+    if (column.holds_text) keys.push_back(column.key);
+  }
+  return keys;
+}
+
 bool needs_moments(const KeyColumn& column, const NormalizedKeys& normalized) {
   const bool fills_in_mean = column.missing.kind == MissingRule::kMean;
   return !column.holds_text && (fills_in_mean || normalized.contain(column));
@@ -141,11 +151,13 @@ class JsonlScan {
     }
     check_missing_rules(context_, keys.columns);
     const NormalizedKeys normalized(args_, keys.columns);
-    const RecordFindings found = examine(keys, normalized, scan);
+    const CategoryColumns categories(context_, text_keys(keys.columns));
+    const RecordFindings found = examine(keys, normalized, categories, scan);
     scan.check_that_rows_are_left(args_, file_.records());
     ColumnTable table = context_.initial_table({"missing", kNormalize, "unknown"});
     const bool learns = context_.given() == nullptr;
     if (learns) table.columns = {{kColumns, {}}, {kFloats, {}}};
+    categories.set_classes(found.categories, table);
     const auto given_floats = table.columns.find(kFloats);
     const std::vector<std::string> floats =
         given_floats != table.columns.end() ? given_floats->second : std::vector<std::string>();
@@ -158,9 +170,6 @@ class JsonlScan {
       if (!learns) continue;
       table.columns[kColumns].push_back(column.key);
       if (!column.is_integer) table.columns[kFloats].push_back(column.key);
-      if (column.holds_text) {
-        table.classes[column.key] = categories_of(found.categories[k].texts());
-      }
       for (int64_t i = 0; needs_moments(column, normalized) && i < column.numel(); ++i, ++moments) {
         const std::string name = element_name(column, i);
         if (moments->count() == 0) {
@@ -257,9 +266,9 @@ class JsonlScan {
   }
 
   RecordFindings examine(const JsonKeys& keys, const NormalizedKeys& normalized,
-                         TextScan& scan) const {
+                         const CategoryColumns& categories, TextScan& scan) const {
     const size_t count = keys.columns.size();
-    RecordFindings initial = {.categories = std::vector<StringTable>(count),
+    RecordFindings initial = {.categories = categories.no_findings(),
                               .is_integer = std::vector<char>(count, 1)};
     bool drops_lines = false;
     int64_t moments = 0;
@@ -268,7 +277,6 @@ class JsonlScan {
       if (needs_moments(column, normalized)) moments += column.numel();
     }
     if (context_.given() == nullptr) initial.moments.resize(static_cast<size_t>(moments));
-    const std::vector<std::optional<CategoryIds>> given_ids = given_category_ids(keys);
     const auto examine_line = [&](int64_t sample, const TrainingRows& training,
                                   RecordFindings& found, std::string& split) {
       if (sample < keys.first_line) keys_of(sample);  // throws the error of the line
@@ -280,13 +288,15 @@ class JsonlScan {
         if (!value) return false;
         values.push_back(std::move(*value));
       }
-      for (size_t k = 0; k < count; ++k) {
-        if (!given_ids[k]) continue;
-        given_ids[k]->id_of(values[k].text, [&] { return value_location(line, keys.columns[k]); });
-      }
       if (!keys.split.key.empty()) split = split_text(*line.value_of(keys.split));
-      for (size_t k = 0; k < count && !found.categories.empty(); ++k) {
-        if (values[k].is_text) found.categories[k].index_of(values[k].text, sample);
+      size_t category = 0;
+      for (size_t k = 0; k < count; ++k) {
+        const KeyColumn& column = keys.columns[k];
+        if (!column.holds_text) continue;
+        categories.examine(category++, values[k].text, sample, found.categories,
+                           [&] { return value_location(line, column); });
+      }
+      for (size_t k = 0; k < count; ++k) {
         if (!stays_integer(values[k], keys.columns[k])) found.is_integer[k] = 0;
       }
       if (!found.moments.empty() && training.contains(sample)) {
@@ -301,19 +311,6 @@ class JsonlScan {
                             .split_column = keys.split.key,
                             .location = [&](int64_t sample) { return file_.location(sample); }},
                            context_.split(), initial, examine_line, scan);
-  }
-
-  /// Returns the ids of the given table, for each column of texts, if bad records are skipped: a
-  /// line with an unknown category is one.
-  std::vector<std::optional<CategoryIds>> given_category_ids(const JsonKeys& keys) const {
-    std::vector<std::optional<CategoryIds>> ids;
-    for (const KeyColumn& column : keys.columns) {
-      ids.emplace_back();
-      const bool is_checked =
-          column.holds_text && context_.given() != nullptr && skips_bad_records();
-      if (is_checked) ids.back() = context_.category_ids(column.key, *context_.given());
-    }
-    return ids;
   }
 
   /// Whether an i64 holds `value`, with the numbers that are filled in.
@@ -442,12 +439,14 @@ SampleSourcePtr open_jsonl(const DataArgs& args) {
       args, context.given(), line_syntax(),
       [&](ScannedFile& scanned) { JsonlScan(context, *scanned.file).run(scanned.scan); });
   JsonKeys keys = parse_keys(opened.scan.learned);
-  const ColumnTablePtr table =
-      context.save_learned_table(ColumnTable::from_json(opened.scan.table, args.path()));
+  const auto table =
+      std::make_shared<const ColumnTable>(ColumnTable::from_json(opened.scan.table, args.path()));
   const bool is_in_memory = opened.is_in_memory;
-  return open_records(
+  SampleSourcePtr source = open_records(
       std::make_shared<JsonlSource>(context, std::move(keys), std::move(opened), table),
       is_in_memory);
+  context.report_table(table);
+  return source;
 }
 
 }  // namespace

@@ -30,12 +30,13 @@ struct OpenOptions {
   /// Directory in which the kinds csv and jsonl keep what they found when they scanned a file that
   /// is not read into memory, so that it is not scanned again. Empty: no cache.
   std::string cache_dir = {};
-  /// Whether a table that is learned from training rows is written to the FILE of option
-  /// table=FILE.
-  bool writes_tables = true;
-  /// Called after a table is learned because the FILE of option table=FILE is absent. `is_written`:
-  /// whether the table was written to `file`.
-  std::function<void(const std::string& file, bool is_written)> on_learned_table = {};
+  /// File to which the caller will write `training_table`. With option table=FILE, data is read by
+  /// `training_table` if FILE is this file and is absent. Empty: none.
+  std::string training_table_file = {};
+  /// Receives the table that was learned because the FILE of option table=FILE is absent, after the
+  /// data was opened. The callee may write it. Null: open_data() writes a table of training rows to
+  /// FILE.
+  std::function<void(const LearnedTable&)> on_learned_table = {};
 };
 
 /// Typed access to the path and options of a data SPEC (see open_data()). Errors name the SPEC.
@@ -63,11 +64,9 @@ class DataArgs {
   const std::string& cache_dir() const { return opening_.cache_dir; }
   const StreamPass& first_pass() const { return opening_.first_pass; }
   const ColumnTablePtr& training_table() const { return opening_.training_table; }
-  bool writes_tables() const { return opening_.writes_tables; }
-  /// Calls OpenOptions::on_learned_table.
-  void report_learned_table(const std::string& file, bool is_written) const {
-    if (opening_.on_learned_table) opening_.on_learned_table(file, is_written);
-  }
+  const std::string& training_table_file() const { return opening_.training_table_file; }
+  /// Passes `table` to open_data(), which calls OpenOptions::on_learned_table.
+  void report_learned_table(const LearnedTable& table) const { opening_.on_learned_table(table); }
   const std::string* find(const std::string& name) const;  ///< value of an option; null: absent
   std::string get_string(const std::string& name, const std::string& fallback) const;
   int64_t get_integer(const std::string& name, int64_t fallback, int64_t lowest) const;

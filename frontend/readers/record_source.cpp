@@ -107,8 +107,9 @@ int64_t RecordSource::resident_bytes() const {
 
 SampleSourcePtr open_records(std::shared_ptr<const RecordSource> source, bool is_in_memory) {
   if (is_in_memory) return make_source(load(*source));
-  std::vector<int64_t> left_out = source->scan().left_out;
-  return left_out.empty() ? source : leave_out_samples(std::move(source), std::move(left_out));
+  if (source->scan().left_out.empty()) return source;
+  RowSet kept = all_rows_except(source->samples(), source->scan().left_out);
+  return select_rows(std::move(source), std::move(kept));
 }
 
 }  // namespace fluid

@@ -165,14 +165,6 @@ std::vector<int64_t> RowSplit::held_out_rows(int64_t rows) const {
   return held_out;
 }
 
-std::vector<Split> RowSplit::splits(int64_t rows) const {
-  if (val_ == nullptr) return {};
-  const std::vector<int64_t> held_out = held_out_rows(rows);
-  std::vector<Split> splits(static_cast<size_t>(rows), Split::train);
-  for (const int64_t row : held_out) splits[static_cast<size_t>(row)] = Split::validation;
-  return splits;
-}
-
 std::vector<Split> RowSplit::splits(const std::string& column,
                                     const std::vector<std::string>& values,
                                     const std::function<std::string(size_t)>& location) const {
@@ -202,19 +194,21 @@ std::vector<Split> RowSplit::splits(const std::string& column,
   return splits;
 }
 
-std::vector<int64_t> RowSplit::rows_to_read(const std::vector<Split>& splits) const {
+RowSet RowSplit::rows_to_read(int64_t rows, const std::vector<int64_t>& held_out) const {
+  if (is_training()) return all_rows_except(rows, held_out);
+  return {rows, [&](int64_t row) { return std::ranges::binary_search(held_out, row); }};
+}
+
+RowSet RowSplit::rows_to_read(const std::vector<Split>& splits) const {
   const auto rows_for = [&](Split split) {
-    std::vector<int64_t> rows;
-    for (size_t i = 0; i < splits.size(); ++i) {
-      if (splits[i] == split) rows.push_back(static_cast<int64_t>(i));
-    }
-    return rows;
+    return RowSet(std::ssize(splits),
+                  [&](int64_t row) { return splits[static_cast<size_t>(row)] == split; });
   };
-  std::vector<int64_t> rows = rows_for(selected_);
-  if (rows.empty() && !is_training()) {
+  RowSet rows = rows_for(selected_);
+  if (rows.size() == 0 && !is_training()) {
     rows = rows_for(selected_ == Split::test ? Split::validation : Split::test);
   }
-  if (rows.empty() && uses_column_) {
+  if (rows.size() == 0 && uses_column_) {
     args_.fail("option split=" + column_text() + " leaves no row for " +
                (is_training() ? "training" : "validation and test"));
   }
@@ -240,11 +234,11 @@ SplitSource split_rows(SampleSourcePtr data, const DataArgs& args, bool has_spli
     }
     data = select_columns(std::move(data), std::move(kept));
   } else if (split.has_fraction()) {
-    std::vector<int64_t> held_out = split.held_out_rows(data->samples());
-    const auto validation = static_cast<int64_t>(held_out.size());
-    const SplitCounts counts = {.train = data->samples() - validation, .validation = validation};
-    const auto select = split.is_training() ? leave_out_samples : select_samples;
-    return {select(std::move(data), std::move(held_out)), counts};
+    const int64_t rows = data->samples();
+    const std::vector<int64_t> held_out = split.held_out_rows(rows);
+    const SplitCounts counts = {.train = rows - std::ssize(held_out),
+                                .validation = std::ssize(held_out)};
+    return {select_rows(std::move(data), split.rows_to_read(rows, held_out)), counts};
   } else {
     return {std::move(data), std::nullopt};
   }
@@ -252,7 +246,7 @@ SplitSource split_rows(SampleSourcePtr data, const DataArgs& args, bool has_spli
   for (const Split s : splits) {
     ++(s == Split::train ? counts.train : s == Split::test ? counts.test : counts.validation);
   }
-  return {select_samples(std::move(data), split.rows_to_read(splits)), counts};
+  return {select_rows(std::move(data), split.rows_to_read(splits)), counts};
 }
 
 }  // namespace fluid

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "frontend/readers/kind.h"
+#include "frontend/readers/row_set.h"
 #include "frontend/readers/spec.h"
 
 namespace fluid {
@@ -39,9 +40,6 @@ class RowSplit {
   /// Returns the rows among `rows` that option val holds out for validation, in ascending order.
   /// Throws UserError if there is only one row.
   std::vector<int64_t> held_out_rows(int64_t rows) const;
-  /// Splits `rows` rows at random by option val. Returns the split of each row; empty without val.
-  /// Throws UserError if there is only one row.
-  std::vector<Split> splits(int64_t rows) const;
   /// Returns the split for each of `values`, the distinct values of column `column` in order of
   /// first occurrence. `location`(i) returns the location of the first row with values[i], for
   /// messages. Throws UserError for a value that is not a split name. With split=COLUMN:VALUE,
@@ -51,10 +49,12 @@ class RowSplit {
 
   /// Whether the data is opened for training.
   bool is_training() const { return is_training_; }
-  /// Returns the indices of the rows to read, in ascending order. Without validation rows, split
-  /// val reads the test rows. Without test rows, split test reads the validation rows. Throws
-  /// UserError if no row is left.
-  std::vector<int64_t> rows_to_read(const std::vector<Split>& splits) const;
+  /// Returns the rows to read of those that option val splits. `held_out`: held_out_rows(rows).
+  RowSet rows_to_read(int64_t rows, const std::vector<int64_t>& held_out) const;
+  /// Returns the rows to read of those that belong to `splits`. Without validation rows, split val
+  /// reads the test rows. Without test rows, split test reads the validation rows. Throws UserError
+  /// if no row is left.
+  RowSet rows_to_read(const std::vector<Split>& splits) const;
 
  private:
   std::string column_text() const;  ///< split=COLUMN[:VALUE], for messages

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 #include <optional>
-#include <ranges>
 #include <unordered_set>
 
 #include "frontend/readers/batch_transform.h"
@@ -78,11 +77,13 @@ class DatasetSource : public SampleSource {
   std::vector<size_t> bytes_;  // bytes per sample of each column
 };
 
-/// A subset of the samples of a source, by a list of indices in memory.
+/// A subset of the samples of a source. `Indices`: index -> index in the inner source.
+template <class Indices>
 class PartSource : public ForwardedSource {
  public:
-  PartSource(SampleSourcePtr inner, std::vector<int64_t> list)
-      : ForwardedSource(std::move(inner)), list_(std::move(list)) {}
+  PartSource(SampleSourcePtr inner, Indices indices)
+      : ForwardedSource(std::move(inner)), indices_(std::move(indices)) {}
+  int64_t samples() const override { return static_cast<int64_t>(indices_.size()); }
   void read(int64_t sample, const AugmentationSeed& seed,
             std::span<std::byte* const> to) const override {
     inner_->read(inner_sample(sample), seed, to);
@@ -96,39 +97,19 @@ class PartSource : public ForwardedSource {
   std::string location(int64_t sample) const override {
     return inner_->location(inner_sample(sample));
   }
-  int64_t resident_bytes() const override {
-    return inner_->resident_bytes() + std::ssize(list_) * static_cast<int64_t>(sizeof(int64_t));
+  int64_t resident_bytes() const override { return inner_->resident_bytes() + bytes_of(indices_); }
+
+ private:
+  int64_t inner_sample(int64_t sample) const {
+    check(sample >= 0 && sample < samples(), "a sample is out of range");
+    return indices_[static_cast<typename Indices::size_type>(sample)];
+  }
+  static int64_t bytes_of(const RowSet& rows) { return rows.bytes(); }
+  static int64_t bytes_of(const std::vector<int64_t>& list) {
+    return std::ssize(list) * static_cast<int64_t>(sizeof(int64_t));
   }
 
- protected:
-  /// Returns the index of a sample in the inner source.
-  virtual int64_t inner_sample(int64_t sample) const = 0;
-  const std::vector<int64_t> list_;
-};
-
-class SelectedSource : public PartSource {
- public:
-  using PartSource::PartSource;
-  int64_t samples() const override { return std::ssize(list_); }
-
- protected:
-  int64_t inner_sample(int64_t sample) const override {
-    return list_.at(static_cast<size_t>(sample));
-  }
-};
-
-/// The samples that are not in the list, which ascends.
-class LeftOverSource : public PartSource {
- public:
-  using PartSource::PartSource;
-  int64_t samples() const override { return inner_->samples() - std::ssize(list_); }
-  int64_t inner_sample(int64_t sample) const override {
-    // list_[k] - k samples come before list_[k] and are not in the list.
-    const auto positions = std::views::iota(int64_t{0}, std::ssize(list_));
-    return sample + *std::ranges::partition_point(positions, [&](int64_t k) {
-             return list_[static_cast<size_t>(k)] - k <= sample;
-           });
-  }
+  Indices indices_;
 };
 
 class FirstSource : public ForwardedSource {
@@ -217,16 +198,17 @@ SampleSourcePtr make_source(Dataset data) {
 
 SampleSourcePtr select_samples(SampleSourcePtr source, std::vector<int64_t> samples) {
   if (const Dataset* data = source->in_memory()) return make_source(data->select(samples));
-  return std::make_shared<SelectedSource>(std::move(source), std::move(samples));
+  using ListedSource = PartSource<std::vector<int64_t>>;
+  return std::make_shared<ListedSource>(std::move(source), std::move(samples));
 }
 
-SampleSourcePtr leave_out_samples(SampleSourcePtr source, std::vector<int64_t> left_out) {
-  auto rest = std::make_shared<LeftOverSource>(source, std::move(left_out));
+SampleSourcePtr select_rows(SampleSourcePtr source, RowSet rows) {
   const Dataset* data = source->in_memory();
-  if (data == nullptr) return rest;
-  std::vector<int64_t> samples(static_cast<size_t>(rest->samples()));
-  for (size_t i = 0; i < samples.size(); ++i)
-    samples[i] = rest->inner_sample(static_cast<int64_t>(i));
+  if (data == nullptr) {
+    return std::make_shared<PartSource<RowSet>>(std::move(source), std::move(rows));
+  }
+  std::vector<int64_t> samples(static_cast<size_t>(rows.size()));
+  for (size_t i = 0; i < samples.size(); ++i) samples[i] = rows[static_cast<int64_t>(i)];
   return make_source(data->select(samples));
 }
 

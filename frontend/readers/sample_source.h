@@ -9,6 +9,7 @@
 
 #include "frontend/images/image.h"
 #include "frontend/readers/dataset.h"
+#include "frontend/readers/row_set.h"
 #include "frontend/readers/sample_data.h"
 
 namespace fluid {
@@ -36,8 +37,8 @@ using SampleSourcePtr = std::shared_ptr<const SampleSource>;
 SampleSourcePtr make_source(Dataset data);
 /// Returns the samples of `source` at the given indices, in the given order.
 SampleSourcePtr select_samples(SampleSourcePtr source, std::vector<int64_t> samples);
-/// Returns the samples of `source` that are not among the given indices, which must ascend.
-SampleSourcePtr leave_out_samples(SampleSourcePtr source, std::vector<int64_t> left_out);
+/// Returns the samples of `source` at the indices in `rows`, in ascending order.
+SampleSourcePtr select_rows(SampleSourcePtr source, RowSet rows);
 /// Returns the first `n` samples of `source`, or all if there are fewer.
 SampleSourcePtr first_samples(SampleSourcePtr source, int64_t n);
 /// Returns `source` with only the columns in `kept`, under their new names.

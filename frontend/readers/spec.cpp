@@ -187,6 +187,23 @@ void select_rows(DataSource& data, const DataKind& kind, const DataArgs& args, i
   if (limit > 0) data.source = first_samples(std::move(data.source), limit);
 }
 
+/// Returns the size of the images of data in memory. Images on disk may have several sizes: 0.
+augment::Size image_size(const SampleSource& source) {
+  if (source.in_memory() == nullptr) return {};
+  for (const Column& column : source.columns()) {
+    if (column.shape.size() == 3) return {column.shape[1], column.shape[2]};
+  }
+  return {};
+}
+
+void handle_learned_table(const LearnedTable& learned, const OpenOptions& options) {
+  if (options.on_learned_table) {
+    options.on_learned_table(learned);
+  } else if (learned.of_training_rows) {
+    learned.table->write(learned.file);
+  }
+}
+
 }  // namespace
 
 const std::string* DataArgs::find(const std::string& name) const {
@@ -313,8 +330,11 @@ DataSource open_data(const std::string& spec, const std::string& split,
   // If the format has its own splits, validation uses the test split by default.
   const std::string default_split = has_splits && split == "val" ? "test" : split;
   const bool split_by_default = has_splits && given.emplace("split", default_split).second;
+  std::optional<LearnedTable> learned;
+  OpenOptions opening = options;
+  opening.on_learned_table = [&learned](const LearnedTable& table) { learned = table; };
   const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given,
-                      default_split, options);
+                      default_split, std::move(opening));
 
   DataSource data{
       .usage = kind.usage, .full_batch = kind.full_batch, .first_pass = options.first_pass};
@@ -332,10 +352,14 @@ DataSource open_data(const std::string& spec, const std::string& split,
   rename_columns(data, std::move(renames), known, args);
   if (data.source != nullptr) select_rows(data, kind, args, limit);
   if (unstaged.size() < all.size()) {
-    data.transform([&](SampleSourcePtr source) {
-      return apply_stages(std::move(source), all.substr(unstaged.size() + 1), spec);
-    });
+    const std::string_view stages = all.substr(unstaged.size() + 1);
+    const augment::Size image = data.source == nullptr ? augment::Size() : image_size(*data.source);
+    data.transform(
+        [&](SampleSourcePtr source) { return apply_stages(std::move(source), stages, spec); });
+    data.random_stages = random_stages(stages, image, spec);
   }
+  // after all that may throw, so that no table is left of data that cannot be opened
+  if (learned) handle_learned_table(*learned, options);
   return data;
 }
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "frontend/readers/kind.h"
 #include "frontend/readers/reader.h"
@@ -25,6 +26,8 @@ struct DataSource {
   std::optional<SplitCounts> split_counts = {};
   bool full_batch = false;     ///< whether the default batch is the whole dataset
   int64_t shuffle_buffer = 0;  ///< option shuffle_buffer; 0: not given
+
+  std::vector<std::string> random_stages = {};  ///< names of the stages that are random
 
   StreamPass first_pass = {};  ///< OpenOptions::first_pass
 

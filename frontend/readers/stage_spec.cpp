@@ -156,8 +156,11 @@ struct StageKind {
   std::string name, usage, doc;
   std::vector<std::string> options;
   std::function<AnyStage(const StageArgs&)> make;
-  /// Whether the stage changes a sample at random; null: it never does.
-  bool (*is_random)(const StageArgs&) = nullptr;
+  /// Whether the stage changes an image of size `before` at random; null: it never does. The size
+  /// is 0 if it varies.
+  bool (*is_random)(const StageArgs&, Size before) = nullptr;
+  /// Size of an image after the stage; null: like before.
+  Size (*size_after)(const StageArgs&, Size before) = nullptr;
 };
 
 constexpr Range kFraction = {0, 1};
@@ -180,19 +183,17 @@ uint8_t fill_of(const StageArgs& args) {
   return static_cast<uint8_t>(args.integer("fill", 0, 0, 255));
 }
 
-AnyStage make_pad(const StageArgs& args) {
+Border border_of(const StageArgs& args) {
   const std::vector<double> widths = args.numbers("", {0, 65535});
   const auto width = [&](size_t i) { return static_cast<int64_t>(widths[i]); };
-  augment::PadOptions options{.fill = fill_of(args)};
-  if (widths.size() == 1) {
-    options.border = {width(0), width(0), width(0), width(0)};
-  } else if (widths.size() == 2) {
-    options.border = {width(0), width(1), width(0), width(1)};
-  } else if (widths.size() == 4) {
-    options.border = {width(0), width(1), width(2), width(3)};
-  } else {
-    args.fail("a border is N, X:Y or LEFT:TOP:RIGHT:BOTTOM");
-  }
+  if (widths.size() == 1) return {width(0), width(0), width(0), width(0)};
+  if (widths.size() == 2) return {width(0), width(1), width(0), width(1)};
+  if (widths.size() == 4) return {width(0), width(1), width(2), width(3)};
+  args.fail("a border is N, X:Y or LEFT:TOP:RIGHT:BOTTOM");
+}
+
+AnyStage make_pad(const StageArgs& args) {
+  augment::PadOptions options{.border = border_of(args), .fill = fill_of(args)};
   options.padding =
       static_cast<BorderMode>(args.choice("mode", {"constant", "edge", "reflect", "symmetric"}));
   return augment::pad(options);
@@ -208,18 +209,22 @@ AnyStage make_rotate(const StageArgs& args) {
   return augment::rotate(degrees_of(args), fill_of(args));
 }
 
+augment::ColorJitterOptions color_ranges(const StageArgs& args) {
+  const auto factor = [](double x) { return Range{std::max(0.0, 1 - x), 1 + x}; };
+  const auto turn = [](double x) { return Range{-std::abs(x), std::abs(x)}; };
+  return {.brightness = args.range("brightness", {1, 1}, kFactor, factor),
+          .contrast = args.range("contrast", {1, 1}, kFactor, factor),
+          .saturation = args.range("saturation", {1, 1}, kFactor, factor),
+          .hue = args.range("hue", {0, 0}, {-0.5, 0.5}, turn)};
+}
+
 AnyStage make_color_jitter(const StageArgs& args) {
   if (!args.has_options()) {
     args.fail(
         "needs a setting, as in color_jitter,brightness=0.4; there are brightness, contrast, "
         "saturation and hue");
   }
-  const auto factor = [](double x) { return Range{std::max(0.0, 1 - x), 1 + x}; };
-  const auto turn = [](double x) { return Range{-std::abs(x), std::abs(x)}; };
-  return augment::color_jitter({.brightness = args.range("brightness", {1, 1}, kFactor, factor),
-                                .contrast = args.range("contrast", {1, 1}, kFactor, factor),
-                                .saturation = args.range("saturation", {1, 1}, kFactor, factor),
-                                .hue = args.range("hue", {0, 0}, {-0.5, 0.5}, turn)});
+  return augment::color_jitter(color_ranges(args));
 }
 
 AnyStage make_resize(const StageArgs& args) {
@@ -228,15 +233,21 @@ AnyStage make_resize(const StageArgs& args) {
       {.size = size, .smaller_edge = size.width == 0, .interpolation = interpolation_of(args)});
 }
 
-AnyStage make_resized_crop(const StageArgs& args) {
-  return augment::resized_crop({.size = args.size(),
-                                .scale = area_fractions(args, {0.08, 1}),
-                                .ratio = aspect_ratios(args, {3.0 / 4, 4.0 / 3}),
-                                .interpolation = interpolation_of(args)});
+augment::ResizedCropOptions resized_crop_options(const StageArgs& args) {
+  return {.size = args.size(),
+          .scale = area_fractions(args, {0.08, 1}),
+          .ratio = aspect_ratios(args, {3.0 / 4, 4.0 / 3}),
+          .interpolation = interpolation_of(args)};
 }
 
+AnyStage make_resized_crop(const StageArgs& args) {
+  return augment::resized_crop(resized_crop_options(args));
+}
+
+double erase_probability(const StageArgs& args) { return args.number("", 0.5, kFraction); }
+
 AnyStage make_erase(const StageArgs& args) {
-  return augment::erase({.probability = args.number("", 0.5, kFraction),
+  return augment::erase({.probability = erase_probability(args),
                          .scale = area_fractions(args, {0.02, 0.33}),
                          .ratio = aspect_ratios(args, {0.3, 3.3}),
                          .value = fill_of(args)});
@@ -261,17 +272,61 @@ AnyStage make_one_hot(const StageArgs& args) {
   });
 }
 
-bool always_random(const StageArgs&) { return true; }
+bool has_choice(const Range& range) { return range.low < range.high; }
 
-bool is_random_flip(const StageArgs& args) {
+// Sizes of images after a stage, for StageKind::size_after.
+
+Size cropped_size(const StageArgs& args, Size) {
+  const Size size = args.size();
+  return {size.height, size.width == 0 ? size.height : size.width};
+}
+
+Size resized_size(const StageArgs& args, Size before) {
+  const Size size = args.size();
+  const bool is_square = before.height == before.width && before.height > 0;
+  if (size.width > 0 || !is_square) return size.width > 0 ? size : Size();
+  return {size.height, size.height};
+}
+
+Size padded_size(const StageArgs& args, Size before) {
+  if (before.height == 0) return before;
+  const Border border = border_of(args);
+  return {before.height + border.top + border.bottom, before.width + border.left + border.right};
+}
+
+bool always_random(const StageArgs&, Size) { return true; }
+
+bool is_random_flip(const StageArgs& args, Size) {
   const double probability = args.number("", 0.5, kFraction);
   return probability > 0 && probability < 1;
 }
 
-bool is_random_rotation(const StageArgs& args) {
-  const Range degrees = degrees_of(args);
-  return degrees.low < degrees.high;
+bool is_random_rotation(const StageArgs& args, Size) { return has_choice(degrees_of(args)); }
+
+bool is_random_crop(const StageArgs& args, Size before) {
+  const Size size = cropped_size(args, before);
+  return size.height != before.height || size.width != before.width;
 }
+
+/// Of parts with one area and one aspect ratio, the whole image alone has one position.
+bool is_random_resized_crop(const StageArgs& args, Size) {
+  const augment::ResizedCropOptions options = resized_crop_options(args);
+  return options.scale.low < 1 || has_choice(options.ratio);
+}
+
+/// Several adjustments are made in a random order.
+bool is_random_color_jitter(const StageArgs& args, Size) {
+  const auto [brightness, contrast, saturation, hue] = color_ranges(args);
+  int adjustments = 0;
+  for (const auto& [range, neutral] : {std::pair(brightness, 1.0), std::pair(contrast, 1.0),
+                                       std::pair(saturation, 1.0), std::pair(hue, 0.0)}) {
+    if (has_choice(range)) return true;
+    adjustments += range.low != neutral;
+  }
+  return adjustments > 1;
+}
+
+bool is_random_erase(const StageArgs& args, Size) { return erase_probability(args) > 0; }
 
 const std::vector<StageKind>& stage_kinds() {
   static const std::vector<StageKind> kinds = {
@@ -280,31 +335,39 @@ const std::vector<StageKind>& stage_kinds() {
        "resize, antialiased; resize=N: the smaller edge to N pixels;"
        " interpolation=bicubic",
        {"", "interpolation"},
-       make_resize},
+       make_resize,
+       nullptr,
+       resized_size},
       {"resized_crop",
        "resized_crop=N",
        "a random part, resized; scale=0.08:1 of the area,"
        " ratio=0.75:1.333, interpolation=bicubic",
        {"", "scale", "ratio", "interpolation"},
        make_resized_crop,
-       always_random},
+       is_random_resized_crop,
+       cropped_size},
       {"crop",
        "crop=N",
        "a random part of N x N or HxW pixels",
        {""},
        [](const StageArgs& a) -> AnyStage { return augment::crop(a.size()); },
-       always_random},
+       is_random_crop,
+       cropped_size},
       {"center_crop",
        "center_crop=N",
        "the part of N x N or HxW pixels at the centre",
        {""},
-       [](const StageArgs& a) -> AnyStage { return augment::center_crop(a.size()); }},
+       [](const StageArgs& a) -> AnyStage { return augment::center_crop(a.size()); },
+       nullptr,
+       cropped_size},
       {"pad",
        "pad=N",
        "a border, also X:Y or LEFT:TOP:RIGHT:BOTTOM; fill=0,"
        " mode=constant|edge|reflect|symmetric",
        {"", "fill", "mode"},
-       make_pad},
+       make_pad,
+       nullptr,
+       padded_size},
       {"flip",
        "flip",
        "mirror from left to right, with probability 0.5 or flip=P",
@@ -329,14 +392,14 @@ const std::vector<StageKind>& stage_kinds() {
        " factor in 0.6:1.4; contrast=, saturation=, hue=0.1 is a turn in -0.1:0.1",
        {"brightness", "contrast", "saturation", "hue"},
        make_color_jitter,
-       always_random},
+       is_random_color_jitter},
       {"erase",
        "erase=P",
        "set a random rectangle to fill=0, with probability 0.5 or P;"
        " scale=0.02:0.33, ratio=0.3:3.3",
        {"", "scale", "ratio", "fill"},
        make_erase,
-       always_random},
+       is_random_erase},
       {"normalize",
        "normalize",
        "f32 values (x / 255 - mean) / std; mean=0.485:0.456:0.406,"
@@ -408,15 +471,16 @@ SampleSourcePtr apply_stages(SampleSourcePtr source, std::string_view stages,
   }
 }
 
-std::vector<std::string> random_stages(const std::string& spec) {
+std::vector<std::string> random_stages(std::string_view stages, Size image,
+                                       const std::string& spec) {
   std::vector<std::string> names;
-  const size_t bar = spec.find('|');
-  if (bar == std::string::npos) return names;
-  for (const std::string& text : split_text(std::string_view(spec).substr(bar + 1), '|')) {
+  for (const std::string& text : split_text(stages, '|')) {
     const StageArgs args(text, spec);
     const StageKind& kind = kind_of(args);
     const bool is_listed = std::ranges::find(names, kind.name) != names.end();
-    if (kind.is_random != nullptr && kind.is_random(args) && !is_listed) names.push_back(kind.name);
+    const bool is_random = kind.is_random != nullptr && kind.is_random(args, image);
+    if (is_random && !is_listed) names.push_back(kind.name);
+    if (kind.size_after != nullptr) image = kind.size_after(args, image);
   }
   return names;
 }

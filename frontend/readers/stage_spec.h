@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/images/augment.h"
 #include "frontend/readers/sample_source.h"
 
 namespace fluid {
@@ -15,9 +16,11 @@ namespace fluid {
 SampleSourcePtr apply_stages(SampleSourcePtr source, std::string_view stages,
                              const std::string& spec);
 
-/// Returns the names of the stages of the data SPEC `spec` that change samples at random. Throws
-/// UserError for an unknown stage, and for a malformed value.
-std::vector<std::string> random_stages(const std::string& spec);
+/// Returns the names of those of `stages` that change samples at random. A crop to the whole image,
+/// for example, does not. `image`: size of all images before the stages; 0: it varies. `spec`: as
+/// for apply_stages(), which throws the same errors.
+std::vector<std::string> random_stages(std::string_view stages, augment::Size image,
+                                       const std::string& spec);
 
 /// The help text of the stages, one line per stage.
 std::string stages_help();

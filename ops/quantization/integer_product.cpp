@@ -12,8 +12,6 @@ namespace {
 
 bool is_conv(const ir::Op& op) { return op.name == "conv2d"; }
 
-bool has_one_element(Value v) { return v.shape().numel().is(1); }
-
 Value operand_or_null(const ir::Op& op, size_t i) {
   return i < op.operands.size() ? op.operands[i] : Value();
 }
@@ -42,7 +40,7 @@ Value record_sums(const ir::Op& op, Value a, Value w) {
 /// Whether operand 0 of `op`, dequantized from `x`, may be replaced by the integers.
 bool is_usable_input(const ir::Op& op, const Dequantized& x) {
   return is_8bit_integer(x.integers.dtype()) && !x.axis &&
-         (!x.zero_point || (has_one_element(x.zero_point) && reads_no_padding(op)));
+         (!x.zero_point || (has_one_element(x.zero_point.type()) && reads_no_padding(op)));
 }
 
 }  // namespace
@@ -51,15 +49,15 @@ std::optional<Dequantized> dequantized(const Value& v) {
   const ir::Op& op = *v.op();
   if (op.name != "dequantize") return std::nullopt;
   Dequantized d{op.operands[0], op.operands[1], operand_or_null(op, 2), {}};
-  if (!has_one_element(d.scale))
+  if (!has_one_element(d.scale.type()))
     d.axis = static_cast<size_t>(axis_of(op.attrs, d.integers.shape().rank()));
   return d;
 }
 
 std::optional<Quantized> quantized(const ir::Op& op) {
-  if (op.name != "quantize" || !has_one_element(op.operands[1])) return std::nullopt;
+  if (op.name != "quantize" || !has_one_element(op.operands[1].type())) return std::nullopt;
   const Value zero_point = operand_or_null(op, 2);
-  if (zero_point && !has_one_element(zero_point)) return std::nullopt;
+  if (zero_point && !has_one_element(zero_point.type())) return std::nullopt;
   return Quantized{op.operands[1], zero_point, op.results[0].type.dtype};
 }
 
@@ -88,7 +86,7 @@ std::optional<IntegerProduct> record_integer_product(const ir::Op& op) {
   if (x ? !is_usable_input(op, *x) : is_conv(op)) return std::nullopt;
   const Shape per_channel = channel_shape(op, w->integers.shape()[*axis]);
   const auto broadcastable = [&](Value v) {
-    return reshape(v, has_one_element(v) ? Shape(per_channel.size(), Dim(1)) : per_channel);
+    return reshape(v, has_one_element(v.type()) ? Shape(per_channel.size(), Dim(1)) : per_channel);
   };
   IntegerProduct product{record_sums(op, x ? x->integers : op.operands[0], w->integers),
                          broadcastable(w->scale), Value()};

@@ -6,10 +6,6 @@
 namespace fluid {
 namespace {
 
-bool has_one_element(const Type& type) {
-  return type.shape.empty() || (type.shape.rank() == 1 && type.shape[0].is(1));
-}
-
 /// Throws UserError unless operand `i` has one element, or one per index along `axis`.
 void require_elements(const InferCtx& c, size_t i, const std::string& name) {
   const Type &x = c.in(0), &elements = c.in(i);
@@ -25,6 +21,10 @@ void require_elements(const InferCtx& c, size_t i, const std::string& name) {
 }
 
 }  // namespace
+
+bool has_one_element(const Type& type) {
+  return type.shape.empty() || (type.shape.rank() == 1 && type.shape[0].is(1));
+}
 
 bool is_8bit_integer(DType dtype) { return dtype == DType::i8 || dtype == DType::u8; }
 

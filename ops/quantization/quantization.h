@@ -7,6 +7,9 @@ namespace fluid {
 /// Whether `dtype` is i8 or u8.
 bool is_8bit_integer(DType dtype);
 
+/// Whether a scale or a zero point of this type is one element, for the whole tensor.
+bool has_one_element(const Type& type);
+
 /// Returns the dtype of attribute `to`. Throws UserError unless it is i8 or u8.
 DType require_8bit_result(const InferCtx& c);
 

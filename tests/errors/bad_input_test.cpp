@@ -109,8 +109,15 @@ TEST_F(BadInput, Feeds) {
   write_npy(dir_.file("x.npy"), Tensor(f32, {2, 2}));
   write_labels("y.npy", {0, 1});
   const std::string train = "train classes.fir --data npy:";
-  expect_late_error(train + "x=x.npy", "feed 'y' is missing: the batch has 'x'");
-  expect_late_error(train + "x=x.npy,labels=y.npy", "feed 'y' is missing: the batch has 'x'");
+  const std::string missing = "feed 'y' is missing: the data 'npy:x=x.npy' has 'x'";
+  for (const std::string flags : {"", " --find-lr", " --dry-run", " --overfit 2"}) {
+    const std::string output = expect_late_error(train + "x=x.npy" + flags, missing);
+    EXPECT_EQ(output.find("compiled"), std::string::npos) << output;
+  }
+  expect_late_error("eval classes.fir --data npy:x=x.npy", missing);
+  expect_late_error("bench classes.fir --batch 2 --data npy:x=x.npy", missing);
+  expect_late_error(train + "x=x.npy,y=y.npy --val npy:x=x.npy", missing);
+  expect_late_error(train + "x=x.npy,labels=y.npy", "has 'x'");
   expect_error(train + "x=y.npy,y=y.npy",
                "data 'npy:x=y.npy,y=y.npy': column 'x' is i64[?], but the feed is f32[?, 2]");
   expect_late_error(train + "x=x.npy,y=y.npy --val npy:x=x.npy,y=x.npy",

@@ -86,7 +86,7 @@ TEST_F(BestCommand, RejectsWhatMeansNothing) {
                "--best: no scalar output has the name 'los' (did you mean 'loss'?)");
   expect_error(train("--best line:max"),
                "--best: no scalar output has the name 'line'; there are 'loss'");
-  expect_error(train("--best loss:mi"), "best: write loss:min or loss:max, not loss:mi");
+  expect_error(train("--best loss:mi"), "--best: write loss:min or loss:max, not loss:mi");
   expect_error(train("--save-best no/such/file"), "cannot write 'no/such/file'");
   std::string silent = kLine;
   silent.erase(silent.find("  output \"loss\""), sizeof "  output \"loss\" = %loss");

@@ -142,7 +142,10 @@ TEST_F(CommandLine, IsRejectedForOptionsThatChangeNothing) {
       {"--find-lr --epochs 2", "--epochs excludes --find-lr"},
       {"--find-lr --warmup 5", "--find-lr excludes --warmup"},
       {"--find-lr --patience 5", "--find-lr excludes --patience"},
-      {"--find-lr --schedule-end 0.1", "--find-lr excludes --schedule-end 0.1"},
+      {"--find-lr --schedule-end 0.1", "--find-lr excludes --schedule-end"},
+      {"--find-lr --swa 2", "--find-lr excludes --swa"},
+      {"--find-lr --ema 0.9", "--find-lr excludes --ema"},
+      {"--find-lr --profile", "--find-lr excludes --profile"},
       {"--lr 0.5 --schedule piecewise --schedule-boundaries 5 --schedule-values 0.1,0.2",
        "--lr 0.5: the schedule 'piecewise' replaces the learning rate: --schedule-values"},
       {"--freeze w --param w:lr=10", "--param 'w:lr=10': changes nothing: 'w' is frozen"},
@@ -313,8 +316,8 @@ TEST_F(CommandLine, IsRejectedForOptimizers) {
        "--minimize loss: program 'line' has a loss that it minimizes"},
       {"bare.fir --minimize m", "--minimize needs --optimizer"},
       {"bare.fir",
-       "program 'bare' cannot be trained: it minimizes nothing; --optimizer --minimize m, its "
-       "output 'm'"},
+       "program 'bare' cannot be trained: it minimizes nothing; give --optimizer NAME and "
+       "--minimize OUTPUT, such as its output 'm'"},
       {"bare.fir --optimizer adam",
        "--optimizer: program 'bare' has no output 'loss' to minimize; --minimize names one of its "
        "outputs: y, m"},
@@ -417,6 +420,30 @@ TEST_F(CommandLine, IsRejectedForWrongOptionFiles) {
                                    7),
                        "ELF");
   expect_error("verify line.fir --config absent.toml", "absent.toml was not readable");
+}
+
+TEST_F(CommandLine, TakesPrecedenceOverTheOptionFile) {
+  std::ofstream(dir_.file("run.toml"))
+      << "batch = 10\n[train]\nlr = 0.1\nepochs = 2\nsave = \"w.safetensors\"\n"
+         "schedule = \"linear\"\nschedule-end = 0.1\nswa = 2\n"
+         "checkpoint-dir = \"run\"\ncheckpoint-every = 2\n";
+  const std::string train =
+      "train line.fir --data synthetic-linear?n=50 --config run.toml --cache-dir '' ";
+  const std::set<std::string> before = files();
+  const Result found = run(train + "--find-lr");
+  EXPECT_EQ(found.code, 0) << found.output;
+  for (const std::string option : {"lr", "epochs", "save", "schedule", "schedule-end", "swa",
+                                   "checkpoint-dir", "checkpoint-every"}) {
+    EXPECT_TRUE(states(found.output, "--config: " + option + " is ignored: --find-lr excludes it"))
+        << found.output;
+  }
+  EXPECT_EQ(found.output.find("--config: batch"), std::string::npos) << found.output;
+  EXPECT_EQ(files(), before);
+  const Result averaged = run(train + "--ema 0.9 --save w.safetensors");
+  EXPECT_EQ(averaged.code, 0) << averaged.output;
+  EXPECT_TRUE(states(averaged.output, "--config: swa is ignored: --ema excludes it"));
+  std::ofstream(dir_.file("run.toml")) << "[train]\nfind-lr = true\nlr = 0.1\n";
+  expect_error(train, "--find-lr excludes --lr");
 }
 
 TEST_F(CommandLine, OfRunIsRejected) {

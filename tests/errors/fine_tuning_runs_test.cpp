@@ -98,6 +98,20 @@ TEST_F(FineTuningRuns, OfAdaptersAreEqual) {
     return std::stod(r.output.substr(r.output.find("loss ") + 5));
   };
   EXPECT_NEAR(loss(merged), loss(adapted), 1e-5 * loss(adapted));
+  const std::string twice = " net.fir --params merged.safetensors --adapters lora.safetensors ";
+  const std::string message =
+      "lora.safetensors: the adapters of 'a.w' are merged into the weights already";
+  expect_late_error("eval" + twice + "--data 'synthetic-linear?n=40'", message);
+  expect_late_error("train" + twice + "--data 'synthetic-linear?n=40'", message);
+  expect_error("merge" + twice + "--save twice.safetensors", message);
+  const Result later =
+      run("train net.fir --params merged.safetensors --checkpoint-dir more --data "
+          "synthetic-linear?n=40");
+  ASSERT_EQ(later.code, 0) << later.output;
+  expect_error(
+      "merge net.fir --params more/last/parameters.safetensors --adapters lora.safetensors "
+      "--save twice.safetensors",
+      message);
 }
 
 TEST_F(FineTuningRuns, OfAdaptersHaveTheirDefaults) {

@@ -52,7 +52,7 @@ TEST_F(Parameters, ASquareLinearWeightIsAskedAbout) {
   expect_late_error(
       run_two_ + "fluid.safetensors",
       "the file does not state its layout, and the linear weight 'u.w' is square, f32[2, "
-      "2], which PyTorch stores transposed: pass --params-layout pytorch or fluid");
+      "2], which PyTorch stores transposed: set --params-layout to pytorch or fluid");
   EXPECT_EQ(run(run_two_ + "fluid.safetensors --params-layout fluid").output, "y f32[1, 1] 236\n");
   // (1, 5) times the transpose of [[1, 2], [3, 4]] is (11, 23).
   EXPECT_EQ(run(run_two_ + "torch.safetensors --params-layout pytorch").output,
@@ -60,11 +60,11 @@ TEST_F(Parameters, ASquareLinearWeightIsAskedAbout) {
   expect_late_error(
       run_two_ + "torch.safetensors --params-layout fluid",
       "the linear weight 'v.w' is given as f32[1, 2], the transpose of the program's [2, 1], as "
-      "PyTorch stores it: pass --params-layout pytorch (in C++ LoadOptions::layout)");
+      "PyTorch stores it: set --params-layout to pytorch");
   expect_late_error(
       run_two_ + "fluid.safetensors --params-layout pytorch",
       "the linear weight 'v.w' is given as f32[2, 1], as in the program, and not transposed, as "
-      "PyTorch stores it: pass --params-layout fluid (in C++ LoadOptions::layout)");
+      "PyTorch stores it: set --params-layout to fluid");
 }
 
 TEST_F(Parameters, AWeightOfOneElementIsItsOwnTranspose) {
@@ -172,8 +172,7 @@ TEST_F(Parameters, AreRenamedAndLoadedInPart) {
       << report.output;
   EXPECT_EQ(run(load + "--params-map 'u.(*)=x.$1' --params-map 'x.(.*)=u.$1'").output,
             "torch.safetensors: 2 parameters loaded\ny f32[1, 1] 241\n");
-  expect_error(load + "--params-map 'u.w'",
-               "--params-map 'u.w' (in C++ LoadOptions::maps): must be PATTERN=NAME");
+  expect_error(load + "--params-map 'u.w'", "--params-map 'u.w': must be PATTERN=NAME");
   expect_error(load + "--params-map 'u.(*)=v$2'",
                "--params-map 'u.(*)=v$2': '$2' names no capture; the pattern has 1");
   expect_error(load + "--params-map 'uw=v'",
@@ -193,8 +192,8 @@ TEST_F(Parameters, WithNamesOfPyTorchAreRecognised) {
               safetensors_bytes(R"({"u.weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
                                 std::string(reinterpret_cast<const char*>(&one), sizeof one)));
   expect_error(run_two_ + "names.safetensors",
-               "parameter 'u.w' is missing; the file holds 'u.weight', PyTorch's name of it: pass "
-               "--params-layout pytorch");
+               "parameter 'u.w' is missing; the file holds 'u.weight', PyTorch's name of it: set "
+               "--params-layout to pytorch");
 }
 
 TEST_F(Parameters, AreBoundedByFlags) {

@@ -180,6 +180,40 @@ TEST_F(Tables, OfAFileAreWrittenByTrainAlone) {
   EXPECT_EQ(expect_good(train).output.find("t.json\n"), std::string::npos) << "it is read";
 }
 
+TEST_F(Tables, OfAFileAreReadByTheValidationDataOfTheirTraining) {
+  const std::string columns = "csv:train.csv?label=shape&categories=color,shape&drop=id,part";
+  write_plain(dir_.file("val.csv"), "shape,size,color\nbox,35,red\n");
+  const std::string train =
+      "train shapes.fir --val 'csv:val.csv?table=./t.json' --data '" + columns + "&table=t.json' ";
+  expect_good(train + "--dry-run");
+  EXPECT_FALSE(std::filesystem::exists(dir_.file("t.json")));
+  expect_has(expect_good(train).output, "val_accuracy");
+  EXPECT_TRUE(std::filesystem::exists(dir_.file("t.json")));
+}
+
+TEST_F(Tables, OfAFileAreNotLeftByARunThatDoesNotBegin) {
+  write_plain(dir_.file("train.jsonl"),
+              "{\"x\": [1.5], \"color\": \"red\", \"y\": 0}\n"
+              "{\"x\": [2.5], \"color\": \"blue\", \"y\": 1}\n");
+  const std::string csv =
+      "'csv:train.csv?label=shape&categories=color,shape&drop=id,part&table=t.json";
+  const std::string jsonl = "'jsonl:train.jsonl?table=t.json";
+  const std::pair<std::string, std::string> cases[] = {
+      {csv + "&x=color&color=x'", "column 'x' is i64[?], but the feed is f32[?, 1]"},
+      {jsonl + "&x=color&color=x'", "column 'x' is i64[?], but the feed is f32[?, 1]"},
+      {csv + "&color=x'", "two columns are named"},
+      {jsonl + "&columns=x,color'", "feed 'y' is missing"},
+      {jsonl + "&typo=1'", "no option or column 'typo'"},
+      {jsonl + "' --best loss", "--best needs --val"},
+      {jsonl + "' --val jsonl:absent.jsonl", "absent.jsonl"},
+      {"'jsonl:train.jsonl?table=absent/t.json'", "cannot write 'absent/t.json'"},
+  };
+  for (const auto& [flags, message] : cases) {
+    expect_late_error("train shapes.fir --data " + flags, message);
+  }
+  expect_has(expect_good("train shapes.fir --data " + jsonl + "'").output, "wrote table t.json\n");
+}
+
 TEST_F(Tables, ParametersOfOtherProgramsHaveNone) {
   write_plain(dir_.file("rows.csv"), "a,b,y\n1,2,3\n2,3,4\n");
   expect_good("train line.fir --save w --data synthetic-linear?n=10");

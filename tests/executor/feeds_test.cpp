@@ -40,7 +40,7 @@ TEST(Feeds, MessagesNameTheFeedAndWhatItIs) {
   doubles.as<double>()[4] = -1e300;
   expect_user_error(checking(batch_of("image", doubles)),
                     "feed 'image': sample 1 of the batch holds -1e+300, beyond the range of f32; "
-                    "--dtype f64 can represent it");
+                    "PrecisionOptions::dtype f64 can represent it");
   doubles.as<double>()[4] = -HUGE_VAL;
   EXPECT_NO_THROW(check_feeds(batch_of("image", doubles), feeds, known)) << "as it was given";
   Batch extra = batch_of("image", Tensor(f32, {2, 3}));

@@ -122,6 +122,43 @@ TEST(Lora, SavesOnlyTheAdaptersAndMergesThem) {
   expect_user_error([&] { lora_from_file(again, base); }, "base.safetensors: the file holds no");
 }
 
+TEST(Lora, IsNotAppliedTwice) {
+  const TempDir dir;
+  const std::string base = dir.file("base.safetensors"), adapters = dir.file("a.safetensors"),
+                    merged = dir.file("m.safetensors"), again = dir.file("n.safetensors");
+  const std::string message = "the adapters of 'fc0.w' are merged into the weights already";
+  Executor plain(network(0), cpu());
+  set_start_values(plain);
+  plain.save(base);
+  Executor trained(network(2), cpu(), {.batch = kSamples});
+  trained.load(base);
+  run_steps(trained);
+  trained.save(adapters);
+  trained.save(merged, {.merge_adapters = true});
+
+  Executor other(network(2), cpu(), {.batch = kSamples});
+  other.load(merged);
+  const std::vector<double> before = predictions(other);
+  expect_user_error([&] { other.load(adapters); }, "a.safetensors: " + message);
+  EXPECT_EQ(predictions(other), before) << "nothing was loaded";
+  run_steps(other);  // other adapters, to be merged, too
+  other.save(again, {.merge_adapters = true});
+  const Snapshot snapshot = other.snapshot();
+  EXPECT_EQ(snapshot.merged_adapters.size(), 2U);
+  other.load(base);
+  other.load(adapters);
+  expect_user_error([&] { other.load(merged); }, "m.safetensors: " + message);
+
+  plain.load(again);  // keeps what was merged in both rounds
+  plain.save(merged);
+  Executor last(network(2), cpu());
+  last.load(merged);
+  expect_user_error([&] { last.load(adapters); }, message);
+  Executor resumed(network(2), cpu(), {.batch = kSamples});
+  resumed.restore(snapshot);
+  expect_user_error([&] { resumed.load(adapters); }, message);
+}
+
 TEST(Lora, AdaptsASharedWeightOnceAndKeepsAHead) {
   Program net("shared");
   const Value x = net.data("x", {kBatch, 3}, f32);

@@ -62,7 +62,7 @@ TEST(KeptValues, NeedAParameterThatTrains) {
   sharded.distributed.zero = 1;
   sharded.distributed.force_collectives = true;
   expect_user_error([&] { Executor(net, cpu(), sharded); },
-                    "the gradient of 'w' cannot be kept with --zero 1");
+                    "the gradient of 'w' cannot be kept with DistributedOptions::zero 1");
 }
 
 TEST(KeptValues, AreNamedAfterLayersAndTheLayersAroundThem) {

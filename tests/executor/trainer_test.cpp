@@ -133,8 +133,8 @@ TEST(Trainer, GoesOnInASecondCallAndAfterACheckpoint) {
   expect_user_error(
       [&] { trainer_of({.directory = run}); },
       "'" + run +
-          "' holds checkpoints: set resume (--resume) to continue from them, or use another "
-          "directory for a new run");
+          "' holds checkpoints: set CheckpointingOptions::resume to continue from them, or use "
+          "another directory for a new run");
   Trainer trainer = trainer_of({.directory = run, .resume = true});
   EXPECT_TRUE(trainer.resumes());
   EXPECT_NE(trainer.resumed_path().find("step-0000000005"), std::string::npos);

@@ -5,12 +5,18 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "frontend/fluid.h"
 #include "ir/print.h"
 #include "ops/optim/optimizer.h"
 #include "ops/optim/schedule.h"
+#include "ops/table.h"
 #include "tests/support/all_within.h"
 #include "tests/support/draw.h"
 #include "tests/support/parallel_training.h"
@@ -52,6 +58,48 @@ const std::vector<Schedule>& schedules() {
       Plateau{.factor = 0.5, .patience = 1, .cooldown = 1},
       Manual{.warmup = 1}};
   return all;
+}
+
+using RecordMetric = std::function<Value(Value scores, Value label)>;
+
+/// Each metric of a classifier of three classes, by the name of its op, with its options.
+const std::vector<std::pair<std::string, RecordMetric>>& metrics() {
+  const auto is_one = [](Value label) { return cast(equal(label, scalar_like(label, 1)), i64); };
+  const auto score_of_one = [](Value scores) {
+    return reshape(slice(scores, {.starts = {1}, .stops = {2}, .axes = {1}}), {kBatch});
+  };
+  const auto target = [](Value scores, Value label) {
+    return one_hot(label, {.to = scores.type()});
+  };
+  static const std::vector<std::pair<std::string, RecordMetric>> all = {
+      {"accuracy", [](Value x, Value y) { return accuracy(x, y); }},
+      {"top_k_accuracy", [](Value x, Value y) { return top_k_accuracy(x, y, {.k = 2}); }},
+      {"precision", [](Value x, Value y) { return precision(x, y, {.average = "micro"}); }},
+      {"recall", [](Value x, Value y) { return recall(x, y, {.average = "weighted"}); }},
+      {"f1_score", [](Value x, Value y) { return f1_score(x, y); }},
+      {"f1_score",
+       [=](Value x, Value y) {
+         return f1_score(score_of_one(x), is_one(y), {.average = "binary", .threshold = 0.1});
+       }},
+      {"roc_auc", [](Value x, Value y) { return roc_auc(x, y, {.classes = 3}); }},
+      {"roc_auc", [=](Value x, Value y) { return roc_auc(score_of_one(x), is_one(y)); }},
+      {"perplexity", [](Value x, Value y) { return perplexity(x, y); }},
+      {"perplexity", [](Value x, Value y) { return perplexity(x, y, {.ignore_index = {2}}); }},
+      {"mean_squared_error", [=](Value x, Value y) { return mean_squared_error(x, target(x, y)); }},
+      {"mean_absolute_error",
+       [=](Value x, Value y) { return mean_absolute_error(x, target(x, y)); }},
+      {"root_mean_squared_error",
+       [=](Value x, Value y) { return root_mean_squared_error(x, target(x, y)); }},
+      {"r2_score", [=](Value x, Value y) { return r2_score(x, target(x, y)); }},
+      {"metric",
+       [=](Value x, Value y) { return metric(sum(x * target(x, y)), sum(target(x, y))); }}};
+  return all;
+}
+
+void add_metrics(Draw& draw, Program& net, Value scores, Value label) {
+  for (const std::string name : {"first", "second"}) {
+    net.output(name, draw.one_of(metrics()).second(scores, label));
+  }
 }
 
 MinimizeOptions options(Draw& draw) {
@@ -144,6 +192,7 @@ Combination combination(Draw& draw, uint64_t model) {
   net.output("loss", loss);
   net.output("accuracy", accuracy(scores, label));
   net.output("scores", scores);
+  add_metrics(draw, net, scores, label);
   MinimizeOptions rules = options(draw);
   if (draw.one_in(3)) {
     const Value distance = mean(square(linear(features, {.units = 2, .name = "other"}) - 1.0));
@@ -210,6 +259,15 @@ TEST(CombinationSchedules, AreAll) {
   for (const Schedule& s : schedules()) names.insert(s.attrs().get<std::string>("schedule"));
   const std::vector<std::string> all = schedule_names();
   EXPECT_EQ(names, std::set<std::string>(all.begin(), all.end()));
+}
+
+TEST(CombinationMetrics, AreAll) {
+  std::set<std::string> names, all;
+  for (const auto& [name, record] : metrics()) names.insert(name);
+  for (const OpDef& def : op_table()) {
+    if (std::holds_alternative<Metric>(*def.effects)) all.insert(*def.name);
+  }
+  EXPECT_EQ(names, all);
 }
 
 class TrainingCombinations : public ::testing::TestWithParam<uint64_t> {};

@@ -9,6 +9,7 @@
 #include "frontend/images/decode.h"
 #include "frontend/readers/image_stages.h"
 #include "frontend/readers/reader.h"
+#include "frontend/readers/spec.h"
 #include "frontend/readers/stage_spec.h"
 #include "tests/support/errors.h"
 #include "tests/support/image_files.h"
@@ -271,13 +272,39 @@ TEST(Images, CutmixPastesByTheWeightOfTheLabels) {
 
 TEST(Images, RandomStagesAreKnown) {
   using Names = std::vector<std::string>;
-  EXPECT_EQ(random_stages("d?n=3"), Names());
-  EXPECT_EQ(random_stages("d|resize=9|center_crop=8|pad=1|normalize,mean=0,std=1"), Names());
-  EXPECT_EQ(random_stages("d|flip|pad=1|crop=8|rotate=9|flip"), (Names{"flip", "crop", "rotate"}));
-  EXPECT_EQ(random_stages("d|vflip|resized_crop=8|color_jitter,hue=0.1|erase=1|mixup"),
+  const auto stages = [](const std::string& text, augment::Size image = {}) {
+    return random_stages(text, image, "d|" + text);
+  };
+  EXPECT_EQ(stages("resize=9|center_crop=8|pad=1|normalize,mean=0,std=1"), Names());
+  EXPECT_EQ(stages("flip|pad=1|crop=8|rotate=9|flip"), (Names{"flip", "crop", "rotate"}));
+  EXPECT_EQ(stages("vflip|resized_crop=8|color_jitter,hue=0.1|erase=1|mixup"),
             (Names{"vflip", "resized_crop", "color_jitter", "erase", "mixup"}));
-  EXPECT_EQ(random_stages("d|cutmix"), Names{"cutmix"});
-  EXPECT_EQ(random_stages("d|flip=1|vflip=0|rotate=90:90|one_hot"), Names());
+  EXPECT_EQ(stages("cutmix"), Names{"cutmix"});
+  EXPECT_EQ(stages("flip=1|vflip=0|rotate=90:90|rotate=0|erase=0|one_hot"), Names());
+  EXPECT_EQ(stages("color_jitter,brightness=0,hue=0|color_jitter,contrast=2:2"), Names());
+  EXPECT_EQ(stages("color_jitter,brightness=2:2,hue=0.1:0.1"), Names{"color_jitter"})
+      << "in a random order";
+  EXPECT_EQ(stages("resized_crop=8,scale=1:1,ratio=1:1"), Names());
+  EXPECT_EQ(stages("resized_crop=8,scale=1:1"), Names{"resized_crop"});
+}
+
+TEST(Images, ACropToTheWholeImageIsNotRandom) {
+  using Names = std::vector<std::string>;
+  const auto is_random = [](const std::string& text, augment::Size image) {
+    return random_stages(text, image, "d|" + text) == Names{"crop"};
+  };
+  EXPECT_FALSE(is_random("crop=28", {28, 28}));
+  EXPECT_TRUE(is_random("crop=28", {28, 30}));
+  EXPECT_TRUE(is_random("crop=28", {}));
+  EXPECT_FALSE(is_random("resize=28x30|crop=28x30", {}));
+  EXPECT_FALSE(is_random("resize=28|flip=1|crop=28", {9, 9}));
+  EXPECT_TRUE(is_random("resize=28|crop=28", {9, 10}));
+  EXPECT_TRUE(is_random("resize=28|crop=28", {}));
+  EXPECT_FALSE(is_random("center_crop=28|crop=28", {}));
+  EXPECT_FALSE(is_random("pad=2:1|crop=30x32", {28, 28}));
+  EXPECT_TRUE(is_random("pad=2|crop=28", {28, 28}));
+  EXPECT_EQ(open_data("digits?limit=9|crop=28").random_stages, Names());
+  EXPECT_EQ(open_data("digits?limit=9|crop=27").random_stages, Names{"crop"});
 }
 
 TEST(Images, MistakesOfStagesAreNamed) {

@@ -80,8 +80,8 @@ TEST_F(RowSplit, OfNpyToo) {
   EXPECT_EQ(open_data(npy, "test").dataset().find("x")->str(), "f32[3, 3]");
 }
 
-/// A file of 2^21 rows, each the number of the row, takes no list of the rows for training.
-TEST_F(RowSplit, OfManyRowsKeepsTheHeldOutOnesInMemory) {
+/// A file of 2^21 rows, each the number of the row, takes no list of rows.
+TEST_F(RowSplit, OfManyRowsKeepsABitOfEachInMemory) {
   constexpr int64_t kRows = int64_t{1} << 21, kHeldOut = kRows / 64;
   Tensor numbers(i64, {kRows});
   std::iota(numbers.as<int64_t>().begin(), numbers.as<int64_t>().end(), 0);
@@ -90,7 +90,16 @@ TEST_F(RowSplit, OfManyRowsKeepsTheHeldOutOnesInMemory) {
   const SampleSourcePtr train = open_data(npy).source, held_out = open_data(npy, "val").source;
   ASSERT_EQ(train->samples(), kRows - kHeldOut);
   ASSERT_EQ(held_out->samples(), kHeldOut);
-  EXPECT_LE(train->resident_bytes(), 8 * kHeldOut);
+  EXPECT_LE(train->resident_bytes(), kRows / 7);
+  EXPECT_LE(held_out->resident_bytes(), kRows / 7);
+  write_npy(dir_.file("s.npy"), Tensor(u8, {kRows}));
+  const std::string by_column =
+      "npy:x=" + dir_.file("n.npy") + ",s=" + dir_.file("s.npy") + "?memory=0&split=s:1";
+  expect_user_error([&] { open_data(by_column); }, "no row has the value '1' in column 's'");
+  const SampleSourcePtr zeros =
+      open_data(by_column.substr(0, by_column.size() - 1) + "0", "val").source;
+  ASSERT_EQ(zeros->samples(), kRows);
+  EXPECT_LE(zeros->resident_bytes(), kRows / 7);
   EXPECT_EQ(common_rows(*train, *held_out), 0);
   EXPECT_EQ(common_rows(*held_out, *held_out), kHeldOut);
   std::vector<int64_t> all;
@@ -116,7 +125,20 @@ TEST_F(RowSplit, CommonRowsNeedNotAscend) {
   EXPECT_EQ(common_rows(*select_samples(all, {0, 1, 2}), *select_samples(all, {9, 0})), 1);
   EXPECT_EQ(common_rows(*select_samples(all, {7, 7, 3}), *select_samples(all, {3, 7})), 3);
   EXPECT_EQ(common_rows(*select_samples(all, {1, 3}), *select_samples(all, {2, 4})), 0);
-  EXPECT_EQ(leave_out_samples(all, {0, 4, 9})->samples(), 7);
+  const std::vector<int64_t> left_out = {0, 4, 9};
+  EXPECT_EQ(select_rows(all, all_rows_except(10, left_out))->samples(), 7);
+}
+
+TEST_F(RowSplit, ASetOfRowsFindsEachByItsIndex) {
+  for (const int64_t rows : {0, 1, 63, 64, 65, 511, 512, 513, 5000}) {
+    for (const int64_t step : {1, 2, 7, 64, 600}) {
+      std::vector<int64_t> expected, found;
+      for (int64_t row = step - 1; row < rows; row += step) expected.push_back(row);
+      const RowSet set(rows, [&](int64_t row) { return row % step == step - 1; });
+      for (int64_t i = 0; i < set.size(); ++i) found.push_back(set[i]);
+      EXPECT_EQ(found, expected) << rows << " " << step;
+    }
+  }
 }
 
 TEST_F(RowSplit, MistakesAreNamed) {

@@ -2,14 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <optional>
 
+#include "executor/trainer/running_means.h"
 #include "frontend/layers.h"
 #include "ops/operators.h"
 #include "ops/optim/plateau.h"
 #include "ops/optim/recipes.h"
+#include "passes/metrics.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
 #include "tests/support/processes.h"
@@ -43,9 +46,21 @@ void append_figures(const OutputViews& outputs, bool has_one_recipe, std::vector
     const std::span<const double> counts = o.statistics.as<double>();
     to.insert(to.end(), counts.begin(), counts.end());
   };
-  if (!has_one_recipe) return outputs.for_each_scalar(append);
+  if (!has_one_recipe) {
+    return outputs.for_each_scalar([&](const OutputView& o) {
+      const bool holds_rows = o.metric && o.metric->results[0].type.shape.has_batch();
+      if (!holds_rows) append(o);  // the rows are of this rank alone
+    });
+  }
   append(outputs.find("loss"));
   append(outputs.find("accuracy"));
+}
+
+/// Whether the program has a metric besides that of classify().
+bool has_other_metrics(const Program& net) {
+  return std::ranges::any_of(net.ir().main().outputs, [](const ir::Output& o) {
+    return is_metric(o.value) && o.name != "accuracy";
+  });
 }
 
 /// Adjusts the schedules that the host drives after step `step`, as if no metric got better.
@@ -133,6 +148,7 @@ Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t
   };
   start();
   Seen seen;
+  RunningMeans means(net.ir());
   for (int64_t step = 0; step < steps;) {
     for (const Batch& batch : reader) {
       if (step == resume_at) {
@@ -144,12 +160,18 @@ Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t
       const ir::Op& recipe = *recipes[static_cast<size_t>(step) % recipes.size()];
       const OutputViews outputs = exe.run(recipe_name(recipe), batch);
       append_figures(outputs, has_one, seen.figures);
+      means.add(outputs, batch.global_size());
       EXPECT_EQ(has_one && outputs.contains("scores"), has_one && batch.size > 0);
       adjust_rate(exe, recipe, step);
       if (++step == steps) break;
     }
   }
   Executor& exe = *running;
+  if (has_other_metrics(net)) {
+    for (const auto& [name, value] : means.values_with_gathered_rows(exe.process_group())) {
+      seen.figures.push_back(value);
+    }
+  }
   append_parameters(exe, seen.parameters);
   if (averages_parameters(net.ir().main())) {
     exe.use_averages(true);

@@ -29,7 +29,8 @@ Batch shard_of_batch(const World& world);
 /// The results of a rank.
 struct Seen {
   /// For each step: loss, sum of the accuracy, and its weight; of a program of several recipes, the
-  /// scalar outputs that the step computes.
+  /// scalar outputs that the step computes. At the end, if the program has other metrics than the
+  /// accuracy: all metrics and means over the steps.
   std::vector<double> figures;
   /// Parameters and running statistics, parameter averages if the recipe keeps them, and with f16
   /// the loss scale and the number of skipped steps.

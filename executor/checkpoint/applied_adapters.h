@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "executor/checkpoint/parameter_file.h"
+#include "frontend/lora.h"
+#include "ir/tensor.h"
+
+namespace fluid {
+
+/// Name of the metadata entry of a parameter file that lists the LoRA adapters merged into its
+/// weights: the results of adapter_id(), separated by spaces.
+inline constexpr std::string_view kMergedAdaptersMetadata = "fluid.lora.merged";
+
+/// Returns a hash of the factors and the scale of an adapter, as hexadecimal text. Does not depend
+/// on the dtype of factors that f32 can represent.
+std::string adapter_id(const Tensor& a, const Tensor& b, double scale);
+
+/// Converts a set of adapter ids to the text of kMergedAdaptersMetadata and back.
+std::string adapter_ids_text(const std::set<std::string>& ids);
+std::set<std::string> parse_adapter_ids(const std::string& text);
+
+/// The adapters that are applied to the weights of a program: those merged into the weights, and
+/// those that were loaded beside them.
+class AppliedAdapters {
+ public:
+  /// Updates both sets for the parameters `loaded` from the file `path`. `adapters`: those of the
+  /// program. Throws UserError, and changes nothing, if an adapter would be in both sets: its
+  /// product would be added twice.
+  void load(const LoadedParameters& loaded, const std::vector<LoraAdapter>& adapters,
+            const std::string& path);
+  const std::set<std::string>& merged() const { return merged_; }
+  /// Replaces the ids of merged adapters, for parameters that were restored.
+  void set_merged(std::set<std::string> ids) { merged_ = std::move(ids); }
+
+ private:
+  std::set<std::string> merged_;               ///< ids
+  std::map<std::string, std::string> loaded_;  ///< adapted weight -> id
+};
+
+}  // namespace fluid

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+
+namespace fluid {
+
+/// Replaces the names of C++ options in an error message of the library, such as
+/// CheckpointingOptions::resume, by the flags of fluidrun that set them: --resume.
+std::string with_flag_names(std::string message);
+
+}  // namespace fluid
