@@ -29,6 +29,7 @@ PEER_SETTINGS = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_MMAP_THRESHOLD_
 VARIANTS = [(mode, layout) for mode in ("eager", "compile") for layout in ("nchw", "nhwc")]
 NO_IMAGES = [("eager", "nchw"), ("compile", "nchw")]
 OTHER_VARIANTS = {"linear_regression": NO_IMAGES, "char_gpt": NO_IMAGES, "lstm_text": NO_IMAGES,
+                  "bert_small_infer": NO_IMAGES,
                   # Sparse gradients of embedding tables, which torch.compile does not support.
                   "dlrm": [*NO_IMAGES, ("eager", "sparse")], "table": [("eager", "sparse")]}
 
@@ -40,7 +41,7 @@ def rounds_of(work, args):
 def measure(work, args, cache):
     runners = [Runner("fluid", [os.path.join(args.build, "fluid_bench"), work, cache])]
     variants = OTHER_VARIANTS.get(work.removesuffix("_bf16"), VARIANTS)
-    if work.endswith("_image"):
+    if work.endswith("_image") or work == "bert_small_infer":
         variants = [*variants, ("onnxruntime", "nchw")]
     for mode, layout in variants:
         runners.append(Runner(f"{'' if mode == 'onnxruntime' else 'torch-'}{mode}-{layout}",

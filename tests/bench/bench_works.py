@@ -27,6 +27,7 @@ TARGETS = {
     "resnet18_image": ("ResNet-18, inference of one image of 32 x 32", 0.95),
     "resnet50_image": ("ResNet-50, inference of one image of 224 x 224", 0.95),
     "mobilenet_v3_small_image": ("MobileNetV3-Small, inference of one image of 224 x 224", 0.95),
+    "bert_small_infer": ("BERT of 4 layers, 512 wide, inference of one text of 128 bytes", 0.95),
 }
 NETWORKS = ("alexnet", "alexnet_bf16", "resnet18", "resnet18_bf16", "char_gpt", "char_gpt_bf16")
 

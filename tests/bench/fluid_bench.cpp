@@ -21,6 +21,7 @@
 #include "executor/host/measure_rates.h"
 #include "executor/host/target_description.h"
 #include "frontend/examples/alexnet.h"
+#include "frontend/examples/bert_tiny.h"
 #include "frontend/examples/char_gpt.h"
 #include "frontend/examples/dlrm.h"
 #include "frontend/examples/lstm_text.h"
@@ -140,6 +141,20 @@ Work one_image(int64_t side, fl::Value (*logits)(fl::Value)) {
   auto image = w.program.data("image", {fl::kBatch, 3, side, side}, fl::f32);
   w.program.output("result", fl::sum(logits(image)));
   w.batch = {.size = 1, .columns = {{"image", uniform({1, 3, side, side}, 0, 1)}}};
+  return w;
+}
+
+/// Inference of one text, by a network as large as BERT-Small (Turc et al., "Well-read students
+/// learn better", 2019).
+Work bert_small_infer() {
+  const BertConfig config = {.layers = 4, .heads = 8, .width = 512, .length = 128};
+  Work w{fl::Program("one_text"), {}, 50, true};
+  const auto text = w.program.data("text", {fl::kBatch, config.length}, fl::u8);
+  w.program.output("result", fl::sum(bert_tiny(w.program, text, config)));
+  fl::Tensor bytes(fl::u8, {1, config.length});
+  for (int64_t i = 0; i < config.length; ++i)
+    bytes.as<uint8_t>()[static_cast<size_t>(i)] = static_cast<uint8_t>(1 + 37 * i % 255);
+  w.batch = {.size = 1, .columns = {{"text", bytes}}};
   return w;
 }
 
@@ -325,6 +340,7 @@ Work work_named(std::string name) {
   if (name == "alexnet_image") return one_image(227, [](fl::Value x) { return alexnet(x); });
   if (name == "resnet18_image") return one_image(32, [](fl::Value x) { return resnet18(x); });
   if (name == "resnet50_image") return one_image(224, [](fl::Value x) { return resnet50(x); });
+  if (name == "bert_small_infer") return bert_small_infer();
   if (name == "mobilenet_v3_small_image")
     return one_image(224, [](fl::Value x) { return mobilenet_v3_small(x); });
   throw fl::UserError("no workload '" + name + "'");

@@ -20,7 +20,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
-from torch_networks import CharGpt, Dlrm, LstmText, alexnet, mobilenet_v3_small, resnet18, resnet50
+from torch_networks import Bert, CharGpt, Dlrm, LstmText, alexnet, mobilenet_v3_small, resnet18, resnet50
 
 START = time.perf_counter()
 NAME, MODE, LAYOUT = sys.argv[1:4]
@@ -207,6 +207,7 @@ WORKS = {
     "alexnet_image": lambda: inferrer(alexnet(), torch.rand(1, 3, 227, 227)),
     "resnet18_image": lambda: inferrer(resnet18(), torch.rand(1, 3, 32, 32)),
     "resnet50_image": lambda: inferrer(resnet50(), torch.rand(1, 3, 224, 224)),
+    "bert_small_infer": lambda: inferrer(Bert(4, 8, 512, 128), torch.randint(1, 256, (1, 128))),
     "mobilenet_v3_small_image": lambda: inferrer(mobilenet_v3_small(), torch.rand(1, 3, 224, 224)),
 }
 STEPS = {"linear_regression": 500, "seed_cnn_infer": 500, "alexnet": 3, "resnet18": 3, "resnet18_b64": 3, "char_gpt": 3, "lstm_text": 5,

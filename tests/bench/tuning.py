@@ -7,7 +7,7 @@ from runner import Runner, measure_in_turns
 
 WORKS = ("seed_cnn", "fluid_mnist", "alexnet", "alexnet_bf16", "resnet18", "resnet18_bf16", "char_gpt",
          "char_gpt_bf16", "lstm_text", "mobilenet_v3_small", "alexnet_image", "resnet18_image", "resnet50_image",
-         "mobilenet_v3_small_image")
+         "mobilenet_v3_small_image", "bert_small_infer")
 LARGEST_LOSS = 0.08  # of the step with predicted times, relative to the tuned step
 
 

@@ -93,19 +93,28 @@ class Values(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    def __init__(self, heads, width, bias=True, causal=False, eps=1e-5):
+    def __init__(self, heads, width, bias=True, causal=False, eps=1e-5, norm_first=True):
         super().__init__()
-        self.heads, self.causal = heads, causal
+        self.heads, self.causal, self.norm_first = heads, causal, norm_first
         norm = lambda: nn.LayerNorm(width, eps, bias=bias)
         linear = lambda i, o: nn.Linear(i, o, bias=bias)
         self.ln0, self.qkv, self.out = norm(), linear(width, 3 * width), linear(width, width)
         self.ln1, self.fc0, self.fc1 = norm(), linear(width, 4 * width), linear(4 * width, width)
 
-    def forward(self, x):
-        q, k, v = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in self.qkv(self.ln0(x)).chunk(3, 2))
+    def attend(self, x):
+        q, k, v = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, 2))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
-        x = x + self.out(y.transpose(1, 2).flatten(2))
-        return x + self.fc1(F.gelu(self.fc0(self.ln1(x))))
+        return self.out(y.transpose(1, 2).flatten(2))
+
+    def feed_forward(self, x):
+        return self.fc1(F.gelu(self.fc0(x)))
+
+    def forward(self, x):
+        if self.norm_first:
+            x = x + self.attend(self.ln0(x))
+            return x + self.feed_forward(self.ln1(x))
+        x = self.ln0(x + self.attend(x))
+        return self.ln1(x + self.feed_forward(x))
 
 
 def init_normal(net):
@@ -129,6 +138,26 @@ class CharGpt(nn.Module):
 
     def forward(self, text):
         return self.head(self.ln(self.blocks(self.bytes(text) + self.positions())))
+
+
+class Bert(nn.Module):
+    """The network of frontend/examples/bert_tiny.h, without dropout."""
+
+    def __init__(self, layers, heads, width, length):
+        super().__init__()
+        self.bytes = nn.Embedding(256, width)
+        self.positions = Values(length, width)
+        self.ln0 = nn.LayerNorm(width, 1e-12)
+        self.blocks = nn.Sequential(
+            *(TransformerBlock(heads, width, eps=1e-12, norm_first=False) for _ in range(layers)))
+        self.head, self.ln1 = nn.Linear(width, width), nn.LayerNorm(width, 1e-12)
+        self.logits = Values(256)
+        init_normal(self)
+
+    def forward(self, text):
+        h = self.blocks(self.ln0(self.bytes(text) + self.positions()))
+        h = self.ln1(F.gelu(self.head(h)))
+        return h @ self.bytes.weight.T + self.logits()
 
 
 class VitTiny(nn.Module):
