@@ -73,8 +73,8 @@ struct ReductionRead {
 };
 ReductionRead reduction_of(const Expr& let);
 
-/// Whether the op may be in a group: a Map, a Reduce, or an Alias that only inserts or removes
-/// dimensions of extent 1.
+/// Whether the op may be in a group: a Map, a Reduce, or an Alias that only splits dimensions, and
+/// inserts or removes dimensions of extent 1.
 bool is_groupable(const ir::Op& op);
 
 /// Returns the operands that a Map, Reduce or Loops op reads at data-dependent indices. An

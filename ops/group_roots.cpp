@@ -12,30 +12,49 @@ const Expr kTrue = Expr::constant(boolean, 1);
 
 Expr logical_and(const Expr& a, const Expr& b) { return scalar::logical_and(a, b); }
 
-Shape without_ones(const Shape& shape) {
-  Shape kept;
-  std::ranges::copy_if(shape, std::back_inserter(kept), [](const Dim& d) { return !d.is(1); });
-  return kept;
-}
-
-/// Lowers an Alias to a Map. The Alias must only add or drop dimensions of extent 1, so that the
-/// other dimensions of operand and result correspond in order.
-Lowered lower_alias(const ir::Op& op) {
-  const Value from = op.operands.at(0);
-  const Shape& to = op.results[0].type.shape;
-  Lowered low;
-  low.out = to;
+/// Returns the index into the operand of a view, if the dimensions of the result split those of the
+/// operand: each dimension of the operand is one dimension of the result, or the product of several
+/// adjacent ones. Dimensions of extent 1 may be anywhere. Returns nullopt for other views.
+std::optional<std::vector<Expr>> index_of_split(const std::vector<Dim>& from,
+                                                const std::vector<Dim>& to) {
   std::vector<Expr> index;
   size_t d = 0;
-  for (const Dim& extent : from.shape()) {
+  const auto skip_ones = [&] {
+    while (d < to.size() && to[d].is(1)) ++d;
+  };
+  for (const Dim& extent : from) {
     if (extent.is(1)) {
       index.push_back(Expr::index(0));
       continue;
     }
-    while (to[d].is(1)) ++d;
-    index.push_back(Expr::var(static_cast<int64_t>(d++)));
+    skip_ones();
+    if (d == to.size()) return std::nullopt;
+    Expr at = Expr::var(static_cast<int64_t>(d));
+    if (to[d] != extent) {
+      if (!extent.is_constant() || !to[d].is_constant()) return std::nullopt;
+      int64_t size = to[d].size;
+      while (size < extent.size && d + 1 < to.size() && to[d + 1].is_constant()) {
+        ++d;
+        size *= to[d].size;
+        at = at * Expr::index(to[d].size) + Expr::var(static_cast<int64_t>(d));
+      }
+      if (size != extent.size) return std::nullopt;
+    }
+    ++d;
+    index.push_back(at);
   }
-  ExprNode read{.op = ScalarOp::read, .dtype = compute_dtype(from.dtype()), .args = index};
+  skip_ones();
+  return d == to.size() ? std::optional(index) : std::nullopt;
+}
+
+/// Lowers an Alias that splits dimensions to a Map.
+Lowered lower_alias(const ir::Op& op) {
+  const Value from = op.operands.at(0);
+  Lowered low;
+  low.out = op.results[0].type.shape;
+  ExprNode read{.op = ScalarOp::read,
+                .dtype = compute_dtype(from.dtype()),
+                .args = index_of_split(from.shape(), low.out).value()};
   low.bodies.push_back(Expr(std::make_shared<const ExprNode>(std::move(read))));
   return low;
 }
@@ -46,7 +65,7 @@ bool is_groupable(const ir::Op& op) {
   if (is_alias(op)) {
     const Value from = op.operands.at(0);
     return !from.type().layout && !op.results[0].type.layout &&
-           without_ones(from.shape()) == without_ones(op.results[0].type.shape);
+           index_of_split(from.shape(), op.results[0].type.shape).has_value();
   }
   const Lower& lower = *def_of(op).lower;
   return std::holds_alternative<Map>(lower) || std::holds_alternative<Reduce>(lower);

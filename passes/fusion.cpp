@@ -25,6 +25,8 @@ constexpr double kTranscendentalCost = 12;  // cost of exp and similar functions
 constexpr int64_t kMinContractionTerms = 8;
 // Maximum size in bytes of a small value. Horizontal fusion merges only groups with small results.
 constexpr double kSmallBytes = 1 << 20;
+// Maximum growth of the cost of a kernel that reads its operand through a view.
+constexpr double kMaxViewGrowth = 1.1;
 constexpr size_t kMaxOps = 256;  // maximum number of ops of a horizontally fused kernel
 // Maximum number of ops of a kernel whose ops share loops. Such a kernel inlines an op into each of
 // its users, which repeats the code of the op.
@@ -245,7 +247,7 @@ void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
 /// Merges group `b` into `a` if the groups may be merged and the merge lowers the estimated cost.
 /// Returns whether the groups were merged. The cycle test comes last, because it is slow when many
 /// groups read one value.
-bool Fusion::try_merge(FusionGroup* a, FusionGroup* b, bool horizontal) {
+bool Fusion::try_merge(FusionGroup* a, FusionGroup* b, bool horizontal, double growth) {
   if (a == b || !is_mergeable(*a) || !is_mergeable(*b) || !is_within_limits(*a, *b, horizontal)) {
     return false;
   }
@@ -267,7 +269,7 @@ bool Fusion::try_merge(FusionGroup* a, FusionGroup* b, bool horizontal) {
       for (const ir::Op* op : group->ops) groups_of_[op] = group;
     }
   }
-  if (!cost || *cost >= a->cost + b->cost || makes_cycle(a, b)) return false;
+  if (!cost || *cost >= growth * (a->cost + b->cost) || makes_cycle(a, b)) return false;
   for (const ir::Op* op : b->ops) groups_of_[op] = a;
   a->ops = std::move(both.ops);
   if (apart) {
@@ -293,9 +295,33 @@ void Fusion::run() {
 void Fusion::merge_with_producers() {
   for (const auto& op : graph_.ops) {
     for (const Value& v : op->operands) {
-      FusionGroup* own = group_of(op.get());
-      try_merge(group_of(v.op()), own);
+      if (is_view_between_maps(v, *op)) {
+        merge_through_view(v, *op);
+      } else {
+        try_merge(group_of(v.op()), group_of(op.get()));
+      }
     }
+  }
+}
+
+/// Whether `v` is a view that only `user` reads, of a value that a generated kernel computes and
+/// that has no other use.
+bool Fusion::is_view_between_maps(const Value& v, const ir::Op& user) const {
+  const auto is_read_once = [&](const Value& value) {
+    return !graph_outputs_.contains(value) && uses_.at(value).size() == 1;
+  };
+  if (!is_alias(*v.op()) || group_of(v.op())->ops.size() != 1) return false;
+  const Value viewed = v.op()->operands[0];
+  return is_read_once(v) && is_read_once(viewed) && is_mergeable(*group_of(&user)) &&
+         is_mergeable(*group_of(viewed.op()));
+}
+
+/// Merges the view `v` with its user, and both with the kernel that computes the viewed value. A
+/// view costs nothing by itself, so that merging it with one of the two rarely lowers the cost.
+void Fusion::merge_through_view(const Value& v, const ir::Op& user) {
+  const ir::Op* producer = v.op()->operands[0].op();
+  if (try_merge(group_of(v.op()), group_of(&user), false, kMaxViewGrowth)) {
+    try_merge(group_of(producer), group_of(&user));
   }
 }
 

@@ -49,7 +49,7 @@ class Fusion {
   FusionGroup* group_of(const ir::Op* op) const { return groups_of_.at(op); }
   Values outputs_of(const FusionGroup& group) const;
   bool is_within_limits(const FusionGroup& a, const FusionGroup& b, bool horizontal) const;
-  bool try_merge(FusionGroup* a, FusionGroup* b, bool horizontal = false);
+  bool try_merge(FusionGroup* a, FusionGroup* b, bool horizontal = false, double growth = 1);
   void place_landmarks();
   std::vector<FusionGroup*> users(const FusionGroup& group) const;
   std::vector<FusionGroup*> producers(const FusionGroup& group) const;
@@ -69,6 +69,8 @@ class Fusion {
   bool are_independent(FusionGroup& large, FusionGroup& small) const;
   void append_outputs(FusionGroup& to, const FusionGroup& from) const;
   void merge_with_producers();
+  bool is_view_between_maps(const Value& v, const ir::Op& user) const;
+  void merge_through_view(const Value& v, const ir::Op& user);
   void merge_siblings();
   struct InputClass {
     bool only_sources = true, only_small = true;
