@@ -1,11 +1,11 @@
 #include "executor/host/arena.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -39,12 +39,19 @@ Arena::Arena(int64_t bytes) : size_(bytes) {
 /// Counts the pages that are present in the page table (Linux' /proc/PID/pagemap). mincore() would
 /// count all pages of a mapped file that are in the page cache.
 int64_t Arena::resident_bytes() const {
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  std::ifstream table("/proc/self/pagemap", std::ios::binary);
-  table.seekg(static_cast<std::streamoff>(reinterpret_cast<uintptr_t>(data_) / page * kEntryBytes));
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   std::vector<uint64_t> entries((static_cast<size_t>(size_) + page - 1) / page);
-  const auto bytes = static_cast<std::streamsize>(entries.size() * kEntryBytes);
-  if (!table.read(reinterpret_cast<char*>(entries.data()), bytes)) return size_;
+  const int table = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  if (table < 0) return size_;
+  const auto begin = static_cast<off_t>(reinterpret_cast<uintptr_t>(data_) / page * kEntryBytes);
+  const size_t bytes = entries.size() * kEntryBytes;
+  size_t done = 0;
+  for (ssize_t n = 1; n > 0 && done < bytes; done += static_cast<size_t>(std::max<ssize_t>(n, 0))) {
+    n = pread(table, reinterpret_cast<char*>(entries.data()) + done, bytes - done,
+              begin + static_cast<off_t>(done));
+  }
+  close(table);
+  if (done < bytes) return size_;
   const auto present = std::ranges::count_if(entries, [](uint64_t e) { return e >> 62 != 0; });
   return static_cast<int64_t>(present) * static_cast<int64_t>(page);
 }

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <functional>
@@ -31,6 +32,13 @@ TEST(Arena, IsZeroedAndAligned) {
   Arena moved = std::move(arena);
   EXPECT_EQ(moved.data()[moved.size() - 1], std::byte{1});
   EXPECT_NE(Arena(0).data(), nullptr);
+}
+
+TEST(Arena, CountsResidentPages) {
+  Arena arena(1 << 20);
+  EXPECT_EQ(arena.resident_bytes(), 0);
+  arena.data()[0] = arena.data()[arena.size() - 1] = std::byte{1};
+  EXPECT_GE(arena.resident_bytes(), 2 * sysconf(_SC_PAGESIZE));
 }
 
 TEST(Arena, IsBackedByMemoryBeforeItsFirstUse) {
