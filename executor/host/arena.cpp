@@ -5,11 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "executor/device/out_of_memory.h"
 #include "ir/error.h"
@@ -40,20 +41,24 @@ Arena::Arena(int64_t bytes) : size_(bytes) {
 /// count all pages of a mapped file that are in the page cache.
 int64_t Arena::resident_bytes() const {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  std::vector<uint64_t> entries((static_cast<size_t>(size_) + page - 1) / page);
+  const size_t first = reinterpret_cast<uintptr_t>(data_) / page;
+  const size_t pages = (static_cast<size_t>(size_) + page - 1) / page;
   const int table = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   if (table < 0) return size_;
-  const auto begin = static_cast<off_t>(reinterpret_cast<uintptr_t>(data_) / page * kEntryBytes);
-  const size_t bytes = entries.size() * kEntryBytes;
+  std::array<uint64_t, 1024> entries;
+  int64_t present = 0;
   size_t done = 0;
-  for (ssize_t n = 1; n > 0 && done < bytes; done += static_cast<size_t>(std::max<ssize_t>(n, 0))) {
-    n = pread(table, reinterpret_cast<char*>(entries.data()) + done, bytes - done,
-              begin + static_cast<off_t>(done));
+  while (done < pages) {
+    const size_t wanted = std::min(entries.size(), pages - done);
+    const ssize_t n = pread(table, entries.data(), wanted * kEntryBytes,
+                            static_cast<off_t>((first + done) * kEntryBytes));
+    if (n <= 0) break;
+    const auto read = std::span(entries).first(static_cast<size_t>(n) / kEntryBytes);
+    present += std::ranges::count_if(read, [](uint64_t e) { return e >> 62 != 0; });
+    done += read.size();
   }
   close(table);
-  if (done < bytes) return size_;
-  const auto present = std::ranges::count_if(entries, [](uint64_t e) { return e >> 62 != 0; });
-  return static_cast<int64_t>(present) * static_cast<int64_t>(page);
+  return done < pages ? size_ : present * static_cast<int64_t>(page);
 }
 
 void Arena::prefault(int64_t begin, int64_t end) {
