@@ -115,7 +115,9 @@ struct Compiler::Impl {
       }
     }
     for (Job& job : jobs) {
-      CompiledKernel& kernel = ready[job.symbol];
+      const auto at = ready.try_emplace(job.symbol).first;
+      CompiledKernel& kernel = at->second;
+      kernel.symbol = at->first;
       kernel.body = unwrap(jit->lookup(job.symbol)).toPtr<KernelFn>();
       if (job.kernel.finish.empty()) continue;
       kernel.finish = unwrap(jit->lookup(job.symbol + "_finish")).toPtr<KernelFn>();
@@ -170,6 +172,8 @@ CompileStats Compiler::stats() const {
   std::lock_guard lock(impl_->mutex);
   return impl_->stats;
 }
+
+const std::string& Compiler::target_text() const { return impl_->spec_text; }
 
 std::string emit_llvm(const kir::Kernel& kernel, const std::string& cpu) {
   const emit::NamedKernel named{&kernel, kernel.name};

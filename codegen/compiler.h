@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ops/kernel_ir.h"
@@ -19,6 +20,9 @@ struct CompiledKernel {
   KernelFn body = nullptr;
   /// Runs Kernel::finish and ignores `begin` and `end`. Null if Kernel::finish is empty.
   KernelFn finish = nullptr;
+  /// Name of the generated function: a hash of the kernel, the target CPU and the code generator's
+  /// version. Valid as long as the Compiler.
+  std::string_view symbol;
 };
 
 struct CompilerOptions {
@@ -49,6 +53,8 @@ class Compiler {
   std::vector<CompiledKernel> compile(std::span<const kir::Kernel* const> kernels);
   CompiledKernel compile(const kir::Kernel& kernel);
   CompileStats stats() const;
+  /// Returns the target triple, name and features of the CPU, and the code generator's version.
+  const std::string& target_text() const;
 
  private:
   struct Impl;

@@ -5,10 +5,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,7 +14,8 @@
 #include <mutex>
 #include <string_view>
 #include <utility>
-#include <vector>
+
+#include "codegen/cache_files.h"
 
 namespace fluid {
 namespace {
@@ -32,17 +31,9 @@ constexpr size_t kHeader = kMagic.size() + sizeof(uint64_t);
 constexpr off_t kMaxEntryBytes = off_t{1} << 30;  ///< maximum size of an entry
 constexpr const char* kSuffix = ".o";
 
-constexpr auto kAbandonedAfter = std::chrono::hours(1);
-
 /// File whose time of modification is that of the last eviction by evict_if_due().
 constexpr const char* kEvictionStamp = "kernels.evicted";
 constexpr time_t kEvictionInterval = 60;  ///< seconds
-
-struct Entry {
-  fs::path path;
-  fs::file_time_type used;
-  int64_t bytes;
-};
 
 /// Owns a file descriptor: the destructor closes it.
 class Descriptor {
@@ -150,42 +141,17 @@ bool is_entry(const fs::path& path) {
   return file.get() >= 0 && beginning_of(file.get(), kAnyVersion.size()) == kAnyVersion;
 }
 
-/// Lists the cache entries and the abandoned temporary files in a directory. Skips files that
-/// disappear during the listing.
-std::vector<Entry> entries_of(const fs::path& directory) {
-  const auto abandoned = fs::file_time_type::clock::now() - kAbandonedAfter;
-  std::vector<Entry> entries;
-  std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    std::error_code gone;
-    if (!fs::is_regular_file(it->symlink_status(gone)) || !is_entry(it->path())) continue;
-    Entry entry{it->path(), fs::last_write_time(it->path(), gone), 0};
-    if (gone || (it->path().extension() != kSuffix && entry.used > abandoned)) continue;
-    entry.bytes = static_cast<int64_t>(fs::file_size(it->path(), gone));
-    if (!gone) entries.push_back(std::move(entry));
-  }
-  return entries;
-}
-
-/// Returns the total size of the files that are named like entries. Faster than entries_of(),
-/// because no file is opened.
-int64_t bytes_named_as_entries(const fs::path& directory) {
-  int64_t total = 0;
-  std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    if (!names_entry(it->path().filename().native())) continue;
-    struct stat info = {};
-    if (lstat(it->path().c_str(), &info) == 0) total += info.st_size;
-  }
-  return total;
-}
+constexpr CacheFiles kObjectFiles = {kSuffix, names_entry, is_entry};
 
 }  // namespace
 
-ObjectCache ObjectCache::open_kernel_cache(std::string directory, int64_t limit) {
+std::string ObjectCache::kernel_cache_directory(const std::string& directory) {
   const char* shared = std::getenv("FLUID_KERNEL_CACHE");
-  if (shared != nullptr && *shared != '\0') directory = shared;
-  return {std::move(directory), limit};
+  return shared != nullptr && *shared != '\0' ? shared : directory;
+}
+
+ObjectCache ObjectCache::open_kernel_cache(const std::string& directory, int64_t limit) {
+  return {kernel_cache_directory(directory), limit};
 }
 
 ObjectCache::ObjectCache(std::string directory, int64_t limit)
@@ -281,19 +247,7 @@ void ObjectCache::evict_if_due() const {
 }
 
 void ObjectCache::evict() const {
-  if (directory_.empty() || bytes_named_as_entries(directory_) <= limit_) return;
-  std::vector<Entry> entries = entries_of(directory_);
-  int64_t total = 0;
-  for (const Entry& entry : entries) total += entry.bytes;
-  if (total <= limit_) return;
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return a.used < b.used; });
-  for (const Entry& entry : entries) {
-    if (total <= limit_) return;
-    std::error_code error;
-    fs::remove(entry.path, error);
-    total -= entry.bytes;
-  }
+  if (!directory_.empty()) evict_least_recently_used(directory_, limit_, kObjectFiles);
 }
 
 }  // namespace fluid

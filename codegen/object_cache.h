@@ -35,7 +35,9 @@ class ObjectCache {
   /// Returns the cache of compiled kernels in $FLUID_KERNEL_CACHE, or in `directory` if this
   /// variable is empty or not set. If both are empty, the cache is disabled. The variable does not
   /// apply to tuning choices, so it cannot change results.
-  static ObjectCache open_kernel_cache(std::string directory, int64_t limit);
+  static ObjectCache open_kernel_cache(const std::string& directory, int64_t limit);
+  /// Returns the directory of open_kernel_cache(); empty if the cache is disabled.
+  static std::string kernel_cache_directory(const std::string& directory);
 
   /// Returns the 128-bit XXH3 hash of `text` as 32 hexadecimal digits.
   static std::string hash_digits(const std::string& text);

@@ -1,5 +1,7 @@
 #include "executor/cpu/cpu_executable.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -61,6 +63,7 @@ CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
                              const Options& options, KernelCache& kernels, Compiler& compiler,
                              int threads, CollectiveQueue* queue)
     : plan_(plan),
+      compiler_(compiler),
       batch_(options.batch),
       recipe_(options.recipe),
       threads_(threads),
@@ -293,6 +296,14 @@ void CpuExecutable::call_library(const CpuCall& call, size_t slots, int64_t step
                            ? "; the step was applied in part: start again from saved parameters"
                            : "; the step was not applied"));
   }
+}
+
+std::string CpuExecutable::fingerprint() const {
+  std::string text =
+      fmt::format("{}{}\n{} threads\n", compiler_.target_text(), library_version(), threads_);
+  for (const CpuCall& call : calls_)
+    text += fmt::format("{} {}\n", call.op->name, call.kernel.symbol);
+  return text;
 }
 
 std::vector<ExecutableCall> CpuExecutable::calls() const {

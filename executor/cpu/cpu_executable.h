@@ -61,6 +61,7 @@ class CpuExecutable : public Executable {
   void bind(const MemoryAddresses& memory, const Variables& variables) override;
   std::optional<StepStatus> start(Slots slots, RunTimes* times) override;
   StepStatus finish(int output_slot) override;
+  std::string fingerprint() const override;
   std::vector<ExecutableCall> calls() const override;
   void set_observer(KernelObserver observer) override { observer_ = std::move(observer); }
   /// Disables the skipping of collectives in runs with an observer (see set_observer()). No other
@@ -87,6 +88,7 @@ class CpuExecutable : public Executable {
   StepStatus data_check_status() const;
 
   const MemoryPlan& plan_;
+  const Compiler& compiler_;
   int64_t batch_;
   std::string recipe_;  ///< name of the recipe of a training step (Options::recipe)
   int threads_;

@@ -39,7 +39,7 @@ void HostMemory::write(std::byte* to, const void* from, int64_t bytes) {
   copy_bytes(to, from, bytes);
 }
 
-void HostMemory::prepare_for(const RegionSizes& regions) {
+void HostMemory::prepare_for(const RegionSizes& regions, bool maps_state) {
   const int64_t bytes = regions.total_bytes();
   if (bytes == 0) prepared_ = Arena();
   const bool replaces_large_arena = arena_.size() > bytes / kLargeFraction;
@@ -47,10 +47,31 @@ void HostMemory::prepare_for(const RegionSizes& regions) {
   try {
     prepared_ = Arena();
     prepared_ = Arena(bytes + bytes / kReserveFraction);
-    prepared_.prefault(bytes);
+    prepared_.prefault(maps_state ? regions.state : 0, bytes);
   } catch (const OutOfMemory&) {
     // The memory may suffice without the reserve.
   }
+}
+
+bool HostMemory::map_state(const StateRange& range, std::shared_ptr<const StateFile> file) {
+  if (!arena_.map(range, *file)) return false;
+  files_.insert_or_assign(range.offset, MappedFile{range, std::move(file)});
+  return true;
+}
+
+/// Maps the files again, and copies the values between them.
+void HostMemory::copy_state_to(HostMemory& memory) const {
+  int64_t copied = 0;
+  const auto copy_until = [&](int64_t end) {
+    copy_bytes(memory.addresses().state + copied, addresses().state + copied, end - copied);
+    copied = end;
+  };
+  for (const auto& [offset, mapped] : files_) {
+    if (!memory.map_state(mapped.range, mapped.file)) continue;
+    copy_until(offset);
+    copied = offset + mapped.range.bytes;
+  }
+  copy_until(regions().state);
 }
 
 /// The old and the new arena exist at the same time, but their untouched pages take no physical
@@ -65,7 +86,7 @@ std::shared_ptr<PlaceMemory> HostMemory::reallocate(const RegionSizes& regions) 
     arena = Arena(bytes);
   }
   const std::shared_ptr<HostMemory> memory(new HostMemory(regions, std::move(arena)));
-  copy_bytes(memory->addresses().state, addresses().state, this->regions().state);
+  copy_state_to(*memory);
   for (size_t slot = 0; slot < 2; ++slot) {
     copy_bytes(memory->addresses().slots.outputs[slot], addresses().slots.outputs[slot],
                this->regions().outputs);

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <map>
+#include <memory>
+
 #include "executor/device/place_memory.h"
 #include "executor/device/step_report.h"
 #include "executor/host/arena.h"
@@ -19,14 +22,22 @@ class HostMemory : public PlaceMemory {
   void fetch(int, int64_t, int64_t) const override {}
   void clear_rejection_flag() override {}
   std::shared_ptr<PlaceMemory> reallocate(const RegionSizes& regions) override;
-  void prepare_for(const RegionSizes& regions) override;
+  void prepare_for(const RegionSizes& regions, bool maps_state) override;
+  bool map_state(const StateRange& range, std::shared_ptr<const StateFile> file) override;
+  void detach_state_file(int64_t offset) override { files_.erase(offset); }
 
  private:
+  struct MappedFile {
+    StateRange range;
+    std::shared_ptr<const StateFile> file;
+  };
   HostMemory(const RegionSizes& regions, Arena arena);
+  void copy_state_to(HostMemory& memory) const;
 
   Arena arena_;
   Arena prepared_;  ///< memory for reallocate(), from prepare_for(); empty: none
   std::array<StepReport, 2> reports_ = {};
+  std::map<int64_t, MappedFile> files_;  ///< offset in the state region -> file with its values
 };
 
 }  // namespace fluid

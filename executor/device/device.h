@@ -112,6 +112,10 @@ class Executable {
     const std::optional<StepStatus> ended = start(slots, times);
     return ended ? *ended : finish(slots.outputs);
   }
+  /// Returns text that determines the bits of a step's results, for given values and buffers: the
+  /// kernels, the libraries and the number of threads. Equal in all processes of this build. Empty
+  /// if the place does not know it.
+  virtual std::string fingerprint() const { return {}; }
   /// Returns one element per call, in execution order.
   virtual std::vector<ExecutableCall> calls() const = 0;
   /// Sets the callback for later runs; null removes the callback. A run with a callback skips

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "executor/device/state_file.h"
+
 namespace fluid {
 
 /// Sizes in bytes of the regions of a session's memory.
@@ -80,8 +82,18 @@ class PlaceMemory {
   /// is_lost().
   virtual std::shared_ptr<PlaceMemory> reallocate(const RegionSizes& regions) = 0;
   /// Prepares memory for a later reallocate() to about these regions, while the caller goes on.
-  /// Regions of 0 bytes free the prepared memory.
-  virtual void prepare_for(const RegionSizes& /*regions*/) {}
+  /// Regions of 0 bytes free the prepared memory. `maps_state`: whether the state region will be
+  /// mapped from files, so that it needs no memory.
+  virtual void prepare_for(const RegionSizes& /*regions*/, bool /*maps_state*/) {}
+  /// Replaces the values of a range of the state region by those of `file`, copy-on-write.
+  /// reallocate() maps the file again. `range` must be aligned to kMapAlignment. Returns false, and
+  /// changes nothing, if the place cannot do so.
+  virtual bool map_state(const StateRange& /*range*/, std::shared_ptr<const StateFile> /*file*/) {
+    return false;
+  }
+  /// Must be called before the values of a mapped range change, so that reallocate() copies them.
+  /// Does nothing if no file is mapped at `offset`.
+  virtual void detach_state_file(int64_t /*offset*/) {}
   /// Whether a failed reallocate() lost the content of the memory.
   bool is_lost() const { return memory_.state == nullptr; }
 

@@ -109,6 +109,26 @@ void add_variables(const ir::Program& final_program, const ir::Program& recorded
   }
 }
 
+int64_t stored_bytes(const ir::Program& program) {
+  int64_t bytes = 0;
+  for (const auto& op : program.main().ops) {
+    if (is_store(*op)) bytes += op->operands.at(0).type().bytes_at(1);
+  }
+  return bytes;
+}
+
+StateRange add_weight_variables(const ir::Program& final_program, const ir::Program& recorded,
+                                int64_t rank, Variables& to) {
+  const bool is_mapped = stored_bytes(final_program) >= kMinMappedWeights;
+  if (is_mapped) to.align_next();
+  StateRange range{.offset = to.bytes()};
+  add_variables(final_program, recorded, rank, to);
+  if (!is_mapped) return {};
+  to.align_next();
+  range.bytes = to.bytes() - range.offset;
+  return range;
+}
+
 bool is_initialised(const Variable& variable) {
   return variable.name != kRandomState && variable.kind != VariableKind::scratch &&
          !parameter_of_half_weight(variable.name);

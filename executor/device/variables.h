@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "executor/device/state_file.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
 #include "passes/options.h"
@@ -71,6 +72,8 @@ class Variables {
   const Variable& at(std::string_view name) const;
   const std::vector<Variable>& all() const { return variables_; }
   int64_t bytes() const { return bytes_; }
+  /// Makes the offset of the next variable that is added a multiple of kMapAlignment.
+  void align_next() { bytes_ = (bytes_ + kMapAlignment - 1) / kMapAlignment * kMapAlignment; }
 
  private:
   std::vector<Variable> variables_;
@@ -86,6 +89,18 @@ std::vector<Variable> recorded_variables(const ir::Program& recorded, const Opti
 /// `recorded` declares get VariableKind::recorded. `rank`: rank of this process.
 void add_variables(const ir::Program& final_program, const ir::Program& recorded, int64_t rank,
                    Variables& to);
+
+/// Minimum size of precomputed weights that are mapped from a file. Smaller ones are computed in
+/// less time than a file takes.
+constexpr int64_t kMinMappedWeights = int64_t{1} << 20;
+/// Returns the bytes of the variables that a program stores.
+int64_t stored_bytes(const ir::Program& program);
+/// Adds the variables of a compiled program of precomputed weights (passes/precompute_weights.h),
+/// as add_variables() does. The new variables are the only ones in the returned range, which is
+/// aligned to kMapAlignment. The range is empty if the weights have less than kMinMappedWeights
+/// bytes.
+StateRange add_weight_variables(const ir::Program& final_program, const ir::Program& recorded,
+                                int64_t rank, Variables& to);
 
 /// Returns whether an initialiser sets the variable. False for the random state, half-precision
 /// weights and scratch.

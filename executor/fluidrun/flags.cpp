@@ -62,9 +62,9 @@ void add_cache_flag(CLI::App& command, std::string& cache_dir) {
   command
       .add_option(
           "--cache-dir", cache_dir,
-          "directory of the caches of kernels, at most 512 MiB, and of scans of large csv and "
-          "jsonl files, at most 1 GiB; \"\" disables them (default: $FLUID_CACHE, "
-          "$XDG_CACHE_HOME/fluid or ~/.cache/fluid)")
+          "directory of the caches of kernels, at most 512 MiB, of precomputed weights, at most "
+          "4 GiB, and of scans of large csv and jsonl files, at most 1 GiB; \"\" disables them "
+          "(default: $FLUID_CACHE, $XDG_CACHE_HOME/fluid or ~/.cache/fluid)")
       ->type_name("DIR");
 }
 

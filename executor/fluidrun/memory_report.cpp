@@ -28,7 +28,8 @@ int64_t status_bytes(const std::string& key) {
 /// given permissions and path.
 int64_t& counter_of(ResidentMemory& resident, const std::string& permissions,
                     const std::string& path) {
-  if (path.starts_with('/')) return resident.files[path.substr(path.rfind('/') + 1)];
+  const bool in_arena = path.ends_with(".weights");  // see WeightCache
+  if (path.starts_with('/') && !in_arena) return resident.files[path.substr(path.rfind('/') + 1)];
   return permissions.find('x') != std::string::npos ? resident.generated_code : resident.other;
 }
 

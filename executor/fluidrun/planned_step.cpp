@@ -54,10 +54,11 @@ void StepPlanner::add_step(const Options& step_options, PlannedStep& step) const
     regions.feeds = std::max(regions.feeds, align_up(memory.feeds));
     outputs = std::max(outputs, align_up(memory.outputs));
     regions.transient = std::max(regions.transient, align_up(memory.transient));
+    if (const auto& weights = step.micro_batches.back().weight_program)
+      add_weight_variables(*plan_init_program(*weights, {}, step), program_.ir(), options.rank,
+                           step.variables);
     add_variables(*step.micro_batches.back().program, program_.ir(), step_options.rank,
                   step.variables);
-    if (const auto& weights = step.micro_batches.back().weight_program)
-      add_init_program(*weights, {}, step);
   }
   if (planned.size() > 1)
     outputs += gathered_bytes(*step.micro_batches[first].program, step_options.batch);
@@ -88,21 +89,24 @@ void StepPlanner::add_startup_program(PlannedStep& step) const {
   }
   const StartupPlan first_values = plan_startup_values(wanted, step.variables, programs);
   if (first_values.computed.empty()) return;
-  add_init_program(*startup_program(program_.ir().name, first_values.computed),
-                   first_values.computed_names(), step);
+  const auto startup = startup_program(program_.ir().name, first_values.computed);
+  add_variables(*plan_init_program(*startup, first_values.computed_names(), step), program_.ir(),
+                options.rank, step.variables);
 }
 
-/// Adds to `step` the memory of a program that runs before the step: the startup program, or the
-/// program of the precomputed weights. `variables`: names of the variables that the program writes.
-void StepPlanner::add_init_program(const ir::Program& program, std::set<std::string> variables,
-                                   PlannedStep& step) const {
+/// Compiles a program that runs before the step: the startup program, or the program of the
+/// precomputed weights. Adds its transient memory to `step`. `variables`: names of the variables
+/// that the program writes.
+std::unique_ptr<ir::Program> StepPlanner::plan_init_program(const ir::Program& program,
+                                                            std::set<std::string> variables,
+                                                            PlannedStep& step) const {
   Options options = options_.passes;
   options.mode = Mode::init;
   options.batch = 1;
   options.init_variables = std::move(variables);
-  const PlannedProgram planned = plan(program, startup_pipeline(options), options);
+  PlannedProgram planned = plan(program, startup_pipeline(options), options);
   step.regions.transient = std::max(step.regions.transient, align_up(planned.memory.transient));
-  add_variables(*planned.program, program_.ir(), options.rank, step.variables);
+  return std::move(planned.program);
 }
 
 PlannedProgram StepPlanner::plan(const ir::Program& program, const std::vector<Pass>& passes,

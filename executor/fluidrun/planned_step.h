@@ -52,8 +52,9 @@ class StepPlanner {
  private:
   void add_step(const Options& step_options, PlannedStep& step) const;
   void add_startup_program(PlannedStep& step) const;
-  void add_init_program(const ir::Program& program, std::set<std::string> variables,
-                        PlannedStep& step) const;
+  std::unique_ptr<ir::Program> plan_init_program(const ir::Program& program,
+                                                 std::set<std::string> variables,
+                                                 PlannedStep& step) const;
   PlannedProgram plan(const ir::Program& program, const std::vector<Pass>& passes,
                       const Options& options) const;
 

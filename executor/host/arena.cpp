@@ -1,14 +1,16 @@
 #include "executor/host/arena.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "executor/device/out_of_memory.h"
 #include "ir/error.h"
@@ -18,6 +20,7 @@ namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kPrefaultedAtOnce = 4 * kHugePage;
+constexpr size_t kEntryBytes = sizeof(uint64_t);  ///< size of an entry of /proc/self/pagemap
 
 }  // namespace
 
@@ -34,21 +37,38 @@ Arena::Arena(int64_t bytes) : size_(bytes) {
   if (static_cast<size_t>(bytes) >= kHugePage) madvise(data_, size_t(bytes), MADV_HUGEPAGE);
 }
 
+/// Counts the pages that are present in the page table (Linux' /proc/PID/pagemap). mincore() would
+/// count all pages of a mapped file that are in the page cache.
 int64_t Arena::resident_bytes() const {
-  if (size_ == 0) return 0;
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  std::vector<unsigned char> pages((static_cast<size_t>(size_) + page - 1) / page);
-  if (mincore(data_, static_cast<size_t>(size_), pages.data()) != 0) return size_;
-  const auto present = std::ranges::count_if(pages, [](unsigned char p) { return (p & 1) != 0; });
-  return static_cast<int64_t>(present) * static_cast<int64_t>(page);
+  const size_t first = reinterpret_cast<uintptr_t>(data_) / page;
+  const size_t pages = (static_cast<size_t>(size_) + page - 1) / page;
+  const int table = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  if (table < 0) return size_;
+  std::array<uint64_t, 1024> entries;
+  int64_t present = 0;
+  size_t done = 0;
+  while (done < pages) {
+    const size_t wanted = std::min(entries.size(), pages - done);
+    const ssize_t n = pread(table, entries.data(), wanted * kEntryBytes,
+                            static_cast<off_t>((first + done) * kEntryBytes));
+    if (n <= 0) break;
+    const auto read = std::span(entries).first(static_cast<size_t>(n) / kEntryBytes);
+    present += std::ranges::count_if(read, [](uint64_t e) { return e >> 62 != 0; });
+    done += read.size();
+  }
+  close(table);
+  return done < pages ? size_ : present * static_cast<int64_t>(page);
 }
 
-void Arena::prefault(int64_t bytes) {
+void Arena::prefault(int64_t begin, int64_t end) {
 #ifdef MADV_POPULATE_WRITE
   if (std::filesystem::exists("/sys/devices/system/node/node1")) return;
-  prefaulted_ = std::min(bytes, size_);
-  const auto work = [begin = data_,
-                     bytes = static_cast<size_t>(prefaulted_)](const std::stop_token& stop) {
+  prefaulted_ = std::min(end, size_);
+  const auto page = static_cast<int64_t>(sysconf(_SC_PAGESIZE));
+  begin = std::min(begin, prefaulted_) / page * page;
+  const auto work = [begin = data_ + begin, bytes = static_cast<size_t>(prefaulted_ - begin)](
+                        const std::stop_token& stop) {
     for (size_t at = 0; at < bytes && !stop.stop_requested(); at += kPrefaultedAtOnce) {
       const size_t part = std::min(kPrefaultedAtOnce, bytes - at);
       if (madvise(begin + at, part, MADV_POPULATE_WRITE) != 0) return;  // Linux before 5.14
@@ -65,6 +85,12 @@ void Arena::prefault(int64_t bytes) {
 void Arena::stop_prefaulting() {
   prefaulting_.request_stop();
   if (prefaulting_.joinable()) prefaulting_.join();
+}
+
+bool Arena::map(const StateRange& range, const StateFile& file) {
+  stop_prefaulting();  // it would copy the pages of the file
+  return mmap(data_ + range.offset, static_cast<size_t>(range.bytes), PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file.fd(), file.offset()) != MAP_FAILED;
 }
 
 void Arena::shrink(int64_t bytes) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <thread>
 
+#include "executor/device/state_file.h"
+
 namespace fluid {
 
 /// Zero-initialised host memory, aligned to 2 MiB. Backed by huge pages if the operating system
@@ -17,10 +19,14 @@ class Arena {
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&& other) noexcept;
 
-  /// Starts a thread that prefaults the first `bytes` bytes: backs them with physical memory, which
+  /// Starts a thread that prefaults the bytes [begin, end): backs them with physical memory, which
   /// otherwise happens page by page at the first use. Does nothing if the system cannot do so, and
   /// on a machine with several NUMA nodes, where the thread that uses a page first should place it.
-  void prefault(int64_t bytes);
+  void prefault(int64_t begin, int64_t end);
+  /// Replaces the bytes of `range` by those of `file`, copy-on-write: processes share the pages
+  /// that none of them writes. `range` must be aligned to kMapAlignment. Returns false, and changes
+  /// nothing, if the system cannot map the file.
+  bool map(const StateRange& range, const StateFile& file);
   /// Reduces the size to `bytes`, and returns the rest to the system.
   void shrink(int64_t bytes);
 
@@ -35,7 +41,7 @@ class Arena {
   int64_t size_ = 0;
   void* mapping_ = nullptr;
   size_t mapped_ = 0;
-  int64_t prefaulted_ = 0;    ///< bytes that `prefaulting_` backs with physical memory
+  int64_t prefaulted_ = 0;    ///< end of the bytes that `prefaulting_` backs with physical memory
   std::jthread prefaulting_;  ///< not joinable before prefault()
 };
 

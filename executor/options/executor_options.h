@@ -104,8 +104,8 @@ struct ExecutorOptions {
   /// Whether to add the schedule Manual to a program that has no learning-rate schedule, so that
   /// Executor::set_learning_rate() works.
   bool settable_lr = false;
-  /// Cache folder of compiled kernels and autotuning results. Empty: no cache. $FLUID_KERNEL_CACHE,
-  /// if set, replaces the folder for compiled kernels.
+  /// Cache folder of compiled kernels, precomputed weights and autotuning results. Empty: no cache.
+  /// $FLUID_KERNEL_CACHE, if set, replaces the folder for kernels and weights.
   std::string cache_dir = {};
   /// Maximum size of the arena in bytes; 0: the memory of the place. When the arena grows, the
   /// variables are copied. The old arena is then freed as soon as no output tensor refers to it.

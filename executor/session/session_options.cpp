@@ -1,5 +1,6 @@
 #include "executor/session/session_options.h"
 
+#include "codegen/object_cache.h"
 #include "executor/device/bytes_text.h"
 
 namespace fluid {
@@ -35,6 +36,7 @@ SessionOptions session_options(const ExecutorOptions& options, Place place) {
           .passes = pass_options(options),
           .prefetch = options.gpu.prefetch,
           .micro_batches = options.micro_batches,
+          .weight_cache_dir = ObjectCache::kernel_cache_directory(options.cache_dir),
           .memory =
               options.memory_limit > 0 ? asked_limit(options.memory_limit) : memory_limit_of(place),
           .profile = options.profile,

@@ -160,7 +160,7 @@ std::unique_ptr<CompiledProgram> StepCache::compile(const Options& options, int6
     passes_ms_ += watch.ms();
     const RegionSizes regions = required_regions(entry->plan);
     check_memory(regions, batch);
-    if (device_->threads() > 1) memory_->prepare_for(regions);
+    if (device_->threads() > 1) memory_->prepare_for(regions, maps_weights(*entry));
     entry->executable = device_->compile(*entry->program, entry->plan, options);
   }
   entry->feeds = feeds_of(*entry->program, entry->plan, *recorded_);
@@ -237,8 +237,8 @@ PreparedStep* StepCache::compile_store_step(const ir::Program& program,
 
 /// Compiles steps that compute the precomputed weights of the programs in `compiled`. Skips
 /// weights that another step computes.
-std::vector<PreparedStep*> StepCache::compile_weight_steps(Programs& compiled, Steps& steps) {
-  std::vector<PreparedStep*> added;
+std::vector<WeightStep> StepCache::compile_weight_steps(Programs& compiled, Steps& steps) {
+  std::vector<WeightStep> added;
   std::set<std::string> computed;
   for (const auto* list : {&steps_, &steps}) {
     for (const auto& step : *list) {
@@ -258,9 +258,17 @@ std::vector<PreparedStep*> StepCache::compile_weight_steps(Programs& compiled, S
     }
     if (stored.empty()) continue;
     computed.insert(stored.begin(), stored.end());
-    added.push_back(compile_store_step(*program, std::move(stored), compiled, steps));
+    added.push_back({compile_store_step(*program, std::move(stored), compiled, steps)});
   }
   return added;
+}
+
+/// Whether most of the variables of a program may be mapped from the cache of precomputed weights.
+bool StepCache::maps_weights(const CompiledProgram& entry) const {
+  if (options_.weight_cache_dir.empty()) return false;
+  if (entry.weight_program != nullptr)
+    return stored_bytes(*entry.weight_program) >= kMinMappedWeights;
+  return std::ranges::any_of(entry.options.init_variables, is_precomputed_weight);
 }
 
 AddedSteps StepCache::add_steps(std::span<const Options> wanted,
@@ -270,7 +278,7 @@ AddedSteps StepCache::add_steps(std::span<const Options> wanted,
   try {
     return compile_and_bind(wanted, has_value, before_binding);
   } catch (...) {
-    memory_->prepare_for({});
+    memory_->prepare_for({}, false);
     throw;
   }
 }
@@ -287,6 +295,10 @@ AddedSteps StepCache::compile_and_bind(std::span<const Options> wanted,
   }
   AddedSteps added{.weight_steps = compile_weight_steps(compiled, steps)};
   Variables variables = variables_;
+  for (WeightStep& weights : added.weight_steps) {
+    weights.range = add_weight_variables(*weights.step->runs().front().compiled->program,
+                                         *recorded_, options_.passes.rank, variables);
+  }
   const auto add_from = [&](size_t first) {
     for (size_t i = first; i < compiled.size(); ++i) {
       add_variables(*compiled[i]->program, *recorded_, options_.passes.rank, variables);

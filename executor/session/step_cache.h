@@ -18,12 +18,18 @@
 
 namespace fluid {
 
+/// A step that computes precomputed weights.
+struct WeightStep {
+  PreparedStep* step = nullptr;
+  StateRange range = {};  ///< see add_weight_variables()
+};
+
 /// Result of StepCache::add_steps().
 struct AddedSteps {
   bool has_new_variables = false;
   std::vector<PreparedStep*> startup_steps;  ///< startup steps that initialise the new variables
   /// Steps that compute the precomputed weights of the added predict steps.
-  std::vector<PreparedStep*> weight_steps;
+  std::vector<WeightStep> weight_steps;
   /// Names of the new variables that are initialised with zeros. These variables need no startup
   /// step, because the arena is zeroed.
   std::set<std::string> zero_initialised;
@@ -100,7 +106,8 @@ class StepCache {
                                              Programs& compiled);
   PreparedStep* compile_store_step(const ir::Program& program, std::set<std::string> variables,
                                    Programs& compiled, Steps& steps);
-  std::vector<PreparedStep*> compile_weight_steps(Programs& compiled, Steps& steps);
+  std::vector<WeightStep> compile_weight_steps(Programs& compiled, Steps& steps);
+  bool maps_weights(const CompiledProgram& entry) const;
   StartupPlan plan_startup(const Variables& variables, const Programs& compiled,
                            const std::function<bool(const std::string&)>& has_value) const;
   void check_memory(const RegionSizes& regions, int64_t batch) const;

@@ -29,8 +29,7 @@ bool VariableValues::has_value(const std::string& name) const {
 void VariableValues::register_variables(AddedSteps added) {
   initialised_names_.merge(std::move(added.zero_initialised));
   std::ranges::move(added.startup_steps, std::back_inserter(startup_steps_));
-  std::ranges::move(added.weight_steps, std::back_inserter(weight_steps_));
-  mark_variables_changed();
+  weights_.add(added.weight_steps);
   if (added.has_new_variables) {
     half_weights_are_stale_ = true;
     initialised_ = false;
@@ -49,21 +48,30 @@ void VariableValues::initialise() {
       for (const auto& op : startup_steps_.back()->runs().front().compiled->program->main().ops) {
         if (!is_store(*op)) continue;
         initialised_names_.insert(op->symbol);
+        weights_.mark_stale(steps_.variables().at(op->symbol));
         assign_array(op->symbol);
       }
     }
-    while (!deferred_values_.empty()) {
-      const auto& [name, value] = *deferred_values_.begin();
-      assign(steps_.variables().at(name), value);
-      initialised_names_.insert(name);
-      deferred_values_.erase(deferred_values_.begin());
-    }
+    set_deferred_values();
     initialised_ = true;
     half_weights_are_stale_ = true;
     in_flight_.invalidate_batch_position();
-    mark_variables_changed();
   }
   prepare_for_step();
+}
+
+void VariableValues::set_deferred_values() {
+  if (deferred_values_.empty()) return;
+  for (const auto& [name, value] : deferred_values_)
+    weights_.mark_stale(steps_.variables().at(name));
+  weights_.map_cached(deferred_values_);
+  while (!deferred_values_.empty()) {
+    const auto& [name, value] = *deferred_values_.begin();
+    const Variable& variable = steps_.variables().at(name);
+    if (!weights_.is_mapped(variable)) set(variable, value);
+    initialised_names_.insert(name);
+    deferred_values_.erase(deferred_values_.begin());
+  }
 }
 
 void VariableValues::assign_array(const std::string& name) {
@@ -84,12 +92,6 @@ void VariableValues::prepare_for_step() {
   if (!initialised_ || !half_weights_are_stale_) return;
   refresh_half_weights();
   half_weights_are_stale_ = false;
-}
-
-void VariableValues::prepare_for_predict() {
-  if (!precomputed_weights_are_stale_) return;
-  for (PreparedStep* step : weight_steps_) in_flight_.run_without_outputs(*step);
-  precomputed_weights_are_stale_ = false;
 }
 
 void VariableValues::refresh_half_weights(std::string_view parameter) {
@@ -123,18 +125,28 @@ Tensor VariableValues::value(const Variable& variable) {
 }
 
 void VariableValues::assign(const Variable& variable, const Tensor& value) {
+  weights_.mark_stale(variable);
+  set(variable, value);
+}
+
+/// Assigns a value, but does not mark the precomputed weights as stale.
+void VariableValues::set(const Variable& variable, const Tensor& value) {
   const DType dtype = variable.type.dtype;
   const Tensor converted = value.dtype() == dtype ? value : value.cast(dtype);
   const bool stale_before = std::exchange(half_weights_are_stale_, true);
-  write(steps_.address_of(variable), converted.data(), converted.bytes());
+  copy_to_state(steps_.address_of(variable), converted.data(), converted.bytes());
   refresh_half_weights(variable.name);
   half_weights_are_stale_ = stale_before;
 }
 
 void VariableValues::write(std::byte* to, const void* from, int64_t bytes) {
+  mark_variables_changed();
+  copy_to_state(to, from, bytes);
+}
+
+void VariableValues::copy_to_state(std::byte* to, const void* from, int64_t bytes) {
   in_flight_.wait_until_complete();
   in_flight_.invalidate_batch_position();
-  mark_variables_changed();
   steps_.memory().write(to, from, bytes);
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "executor/session/precomputed_weights.h"
 #include "executor/session/step_cache.h"
 #include "executor/session/steps_in_flight.h"
 #include "ir/tensor.h"
@@ -19,12 +20,11 @@ namespace fluid {
 /// access waits for the steps in flight.
 ///
 /// A half-precision weight (passes/half_weights.h) must equal its parameter when a step runs.
-/// prepare_for_step() refreshes stale half-precision weights. A precomputed weight
-/// (passes/precompute_weights.h) must equal its function of the variables when a predict step runs.
+/// prepare_for_step() refreshes stale half-precision weights.
 class VariableValues {
  public:
   VariableValues(StepCache& steps, StepsInFlight& in_flight)
-      : steps_(steps), in_flight_(in_flight) {}
+      : steps_(steps), in_flight_(in_flight), weights_(steps, in_flight) {}
 
   /// Sets a recorded variable to `value`, converted as by assign(). The caller must check the
   /// shape. Before the first step is prepared, stores `value` as the initial value, so that no
@@ -42,12 +42,10 @@ class VariableValues {
   /// Called before each step. Seeds the random state and refreshes half-precision weights if
   /// necessary.
   void prepare_for_step();
-  /// Called before each predict step. Recomputes the precomputed weights if a variable may have
-  /// changed.
-  void prepare_for_predict();
-  /// Must be called before each step that writes variables, so that the precomputed weights are
-  /// recomputed.
-  void mark_variables_changed() { precomputed_weights_are_stale_ = true; }
+  /// Called before each predict step. Refreshes stale precomputed weights.
+  void prepare_for_predict() { weights_.refresh(); }
+  /// Must be called before each step that writes variables.
+  void mark_variables_changed() { weights_.mark_stale(); }
   /// Assigns the initial value of a variable whose initialiser is "array", which the startup step
   /// cannot compute.
   void assign_array(const std::string& name);
@@ -76,8 +74,13 @@ class VariableValues {
   void restore_control_variables(const ControlValues& controls);
 
  private:
+  void set_deferred_values();
+  void set(const Variable& variable, const Tensor& value);
+  void copy_to_state(std::byte* to, const void* from, int64_t bytes);
+
   StepCache& steps_;
   StepsInFlight& in_flight_;
+  PrecomputedWeights weights_;
   std::vector<PreparedStep*> startup_steps_;  ///< startup steps that have not run yet
   std::set<std::string> initialised_names_;   ///< names of initialised variables
   /// Variable name -> value passed to set_value() before the variables were allocated.
@@ -86,8 +89,6 @@ class VariableValues {
   bool needs_seed_ = false;  ///< whether the random state must still be seeded
   /// Whether the half-precision copy of a parameter may differ from the parameter.
   bool half_weights_are_stale_ = false;
-  std::vector<PreparedStep*> weight_steps_;  ///< steps that compute the precomputed weights
-  bool precomputed_weights_are_stale_ = false;
 };
 
 }  // namespace fluid

@@ -45,6 +45,28 @@ TEST_F(Predictions, PrintsARowASampleWithItsIndex) {
   EXPECT_EQ(same.output, held.output) << "in the order of the data";
 }
 
+/// `a & b` starts both at once. The weights, cast to bf16 for the products, take 2 MiB.
+TEST_F(Predictions, OfProcessesThatStartAtOnceShareTheirWeights) {
+  write_plain(dir_.file("wide.fir"), R"(program @wide {
+  %x = data "x" : f32[?, 2]
+  %v = param "v" {init = "normal"} : f32[2, 1024]
+  %w = param "w" {init = "normal"} : f32[1024, 1024]
+  %h = matmul(%x, %v) : f32[?, 1024]
+  %p = matmul(%h, %w) : f32[?, 1024]
+  output "wide" = %p
+}
+)");
+  const std::string wide = "env -u FLUID_KERNEL_CACHE " + kFluidrun +
+                           " predict wide.fir --amp o1 --data csv:rows.csv --output ";
+  const std::string to = ".npy >/dev/null 2>&1";
+  ASSERT_EQ(run_command(wide + "a" + to + " & " + wide + "b" + to + " & wait").code, 0);
+  EXPECT_EQ(run_command("ls cache | grep -c '^w[0-9a-f]*.weights$'").output, "1\n");
+  ASSERT_EQ(run_command(wide + "c" + to).code, 0);
+  const std::string first = read_file(dir_.file("a.npy"));
+  EXPECT_EQ(read_file(dir_.file("b.npy")), first);
+  EXPECT_EQ(read_file(dir_.file("c.npy")), first);
+}
+
 TEST_F(Predictions, WritesCsvAndNpy) {
   ASSERT_EQ(run(predict_ + "--output all.csv --output line=@line.csv --output line=@line.npy").code,
             0);

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <functional>
@@ -33,10 +34,17 @@ TEST(Arena, IsZeroedAndAligned) {
   EXPECT_NE(Arena(0).data(), nullptr);
 }
 
+TEST(Arena, CountsResidentPages) {
+  Arena arena(1 << 20);
+  EXPECT_EQ(arena.resident_bytes(), 0);
+  arena.data()[0] = arena.data()[arena.size() - 1] = std::byte{1};
+  EXPECT_GE(arena.resident_bytes(), 2 * sysconf(_SC_PAGESIZE));
+}
+
 TEST(Arena, IsBackedByMemoryBeforeItsFirstUse) {
   Arena arena(64 << 20);
   EXPECT_EQ(arena.resident_bytes(), 0);
-  arena.prefault(24 << 20);
+  arena.prefault(0, 24 << 20);
   if (!becomes_resident([&] { return arena.resident_bytes(); }, 24 << 20)) {
     GTEST_SKIP() << "the system cannot prefault memory";
   }
@@ -49,7 +57,7 @@ TEST(Arena, IsBackedByMemoryBeforeItsFirstUse) {
 TEST(Arena, IsFreedWhileItIsPrefaulted) {
   for (int i = 0; i < 20; ++i) {
     Arena arena(64 << 20);
-    arena.prefault(64 << 20);
+    arena.prefault(0, 64 << 20);
     Arena moved = std::move(arena);
     moved.data()[0] = std::byte{1};
     if (i % 2 == 0) moved.shrink(1 << 20);
@@ -59,8 +67,8 @@ TEST(Arena, IsFreedWhileItIsPrefaulted) {
 TEST(HostMemory, TakesThePreparedMemoryOnce) {
   const RegionSizes large{.state = 32 << 20, .transient = 64 << 20};
   HostMemory first({});
-  first.prepare_for(large);
-  first.prepare_for({.state = 1 << 20});
+  first.prepare_for(large, false);
+  first.prepare_for({.state = 1 << 20}, false);
   if (!becomes_resident([&] { return first.prepared_bytes(); }, large.total_bytes())) {
     GTEST_SKIP() << "the system cannot prefault memory";
   }
@@ -68,20 +76,30 @@ TEST(HostMemory, TakesThePreparedMemoryOnce) {
   EXPECT_EQ(second->resident_bytes(), large.total_bytes());
   EXPECT_EQ(first.prepared_bytes(), 0);
   const RegionSizes larger{.state = 32 << 20, .transient = 128 << 20};
-  second->prepare_for(larger);
+  second->prepare_for(larger, false);
   EXPECT_EQ(static_cast<HostMemory&>(*second).prepared_bytes(), 0) << "both would be resident";
   EXPECT_LT(second->reallocate(larger)->resident_bytes(), larger.total_bytes() / 2);
+}
+
+TEST(HostMemory, PreparesNoStateThatFilesProvide) {
+  const RegionSizes regions{.state = 32 << 20, .transient = 16 << 20};
+  HostMemory memory({});
+  memory.prepare_for(regions, true);
+  if (!becomes_resident([&] { return memory.prepared_bytes(); }, regions.transient)) {
+    GTEST_SKIP() << "the system cannot prefault memory";
+  }
+  EXPECT_EQ(memory.prepared_bytes(), regions.transient);
 }
 
 TEST(HostMemory, PreparedMemoryMayBeTooSmall) {
   const RegionSizes small{.transient = 64 << 20}, large{.transient = 256 << 20};
   HostMemory first({});
-  first.prepare_for(small);
+  first.prepare_for(small, false);
   EXPECT_EQ(first.reallocate(large)->regions(), large);
-  first.prepare_for(small);
-  first.prepare_for({});
+  first.prepare_for(small, false);
+  first.prepare_for({}, false);
   EXPECT_EQ(first.prepared_bytes(), 0);
-  first.prepare_for({.transient = int64_t{1} << 50});
+  first.prepare_for({.transient = int64_t{1} << 50}, false);
   EXPECT_EQ(first.prepared_bytes(), 0);
 }
 
