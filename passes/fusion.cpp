@@ -101,6 +101,11 @@ bool is_mergeable(const FusionGroup& group) {
   return group.fusible && is_groupable(*group.ops.front());
 }
 
+/// Whether the group is a view of a value. It then runs no kernel, and costs nothing.
+bool is_lone_view(const FusionGroup& group) {
+  return group.ops.size() == 1 && is_alias(*group.ops.front());
+}
+
 }  // namespace
 
 bool is_contraction(const ir::Op& op, int64_t batch) {
@@ -146,7 +151,7 @@ Fusion::Fusion(const ir::Graph& graph, const Options& options)
     if (!is_mergeable(*group)) continue;
     if (is_contraction(*group->ops.front(), options_.batch))
       group->contraction = group->ops.front();
-    group->cost = cost_of(*group, false).value_or(0);
+    if (!is_lone_view(*group)) group->cost = cost_of(*group, false).value_or(0);
   }
 }
 
@@ -269,7 +274,10 @@ bool Fusion::try_merge(FusionGroup* a, FusionGroup* b, bool horizontal, double g
       for (const ir::Op* op : group->ops) groups_of_[op] = group;
     }
   }
-  if (!cost || *cost >= growth * (a->cost + b->cost) || makes_cycle(a, b)) return false;
+  if (!cost) return false;
+  const double limit = growth * (a->cost + b->cost);
+  const bool pays = is_lone_view(*a) || is_lone_view(*b) ? *cost <= limit : *cost < limit;
+  if (!pays || makes_cycle(a, b)) return false;
   for (const ir::Op* op : b->ops) groups_of_[op] = a;
   a->ops = std::move(both.ops);
   if (apart) {
@@ -310,7 +318,7 @@ bool Fusion::is_view_between_maps(const Value& v, const ir::Op& user) const {
   const auto is_read_once = [&](const Value& value) {
     return !graph_outputs_.contains(value) && uses_.at(value).size() == 1;
   };
-  if (!is_alias(*v.op()) || group_of(v.op())->ops.size() != 1) return false;
+  if (!is_lone_view(*group_of(v.op()))) return false;
   const Value viewed = v.op()->operands[0];
   return is_read_once(v) && is_read_once(viewed) && is_mergeable(*group_of(&user)) &&
          is_mergeable(*group_of(viewed.op()));
@@ -378,7 +386,7 @@ void Fusion::fuse_horizontally(const std::function<bool(const ir::Op&)>& is_cand
     if (std::ranges::find(launches, group, &Launch::group) != launches.end()) continue;
     const bool small = std::ranges::all_of(
         group->outputs, [&](const Value& v) { return bytes(v, options_.batch) <= kSmallBytes; });
-    if (!small || (is_alias(*op) && group->ops.size() == 1)) continue;
+    if (!small || is_lone_view(*group)) continue;
     const InputClass own = input_class_of(*group);
     const bool merged = std::ranges::any_of(launches, [&](Launch& other) {
       const bool may = own.only_sources || other.input_class.only_sources ||
