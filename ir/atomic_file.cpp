@@ -78,14 +78,20 @@ void AtomicFile::write(std::string_view text) {
   write(std::as_bytes(std::span(text.data(), text.size())));
 }
 
-void AtomicFile::commit() {
-  if (!temporary_.empty() && fsync(fd_) != 0) fail(errno);
+void AtomicFile::commit_unflushed() {
   const int fd = fd_;
   fd_ = -1;
   if (close(fd) != 0) fail(errno);
   if (temporary_.empty()) return;
   if (rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
   temporary_.clear();
+}
+
+void AtomicFile::commit() {
+  const bool renames = !temporary_.empty();
+  if (renames && fsync(fd_) != 0) fail(errno);
+  commit_unflushed();
+  if (!renames) return;
   const std::string directory = std::filesystem::path(target_).parent_path().string();
   if (const int failed = fsync_directory(directory.empty() ? "." : directory)) fail(failed);
 }

@@ -21,6 +21,9 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
   void commit();
+  /// Like commit(), but does not flush: after a crash of the system the file may hold anything. For
+  /// caches whose readers check what they read.
+  void commit_unflushed();
 
  private:
   [[noreturn]] void fail(int error) const;

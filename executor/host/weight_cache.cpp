@@ -159,7 +159,7 @@ void WeightCache::store(const std::string& key, std::span<const std::byte> value
     AtomicFile file(path_of(key));
     file.write(header_of(key, hash_of_values(values, threads)));
     file.write(values);
-    file.commit();
+    file.commit_unflushed();  // open() checks the hash
   } catch (const UserError&) {
     // The compiled kernels go to the same directory: their cache reports that it is not writable.
   }

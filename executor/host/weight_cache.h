@@ -12,8 +12,9 @@ namespace fluid {
 
 /// A disk cache of precomputed weights, in the directory of the kernel cache. An entry is the
 /// memory image of a range of the state region, which processes map and so share. Any number of
-/// processes may share a directory: an entry is written to a temporary file, flushed, and renamed;
-/// it contains its key and a hash of its content. A disk error means that the weights are computed.
+/// processes may share a directory: an entry is written to a temporary file and renamed. It is not
+/// flushed to the disk: it contains its key and a hash of its content, which open() checks. A disk
+/// error means that the weights are computed.
 class WeightCache {
  public:
   /// Total size of the entries in bytes, above which the least recently used ones are removed.
