@@ -336,8 +336,9 @@ class Training {
       log_.append(epoch);
     };
     options.on_end = [this] {
-      print_skipped_records(train_, flags_.data);
-      if (validation_) print_skipped_records(*validation_, flags_.val);
+      ProcessGroup& group = trainer_.executor().process_group();
+      print_skipped_records(train_, flags_.data, group);
+      if (validation_) print_skipped_records(*validation_, flags_.val, group);
       report_profile(trainer_.executor(), flags_.profile, world_);
     };
     options.notice = [this](const std::string& text) {

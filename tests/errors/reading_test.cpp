@@ -95,6 +95,26 @@ TEST_F(ImageData, BadRecordsStopOrAreSkipped) {
   expect_error(train + "--workers 0", "--workers: must be a positive integer, not 0");
 }
 
+TEST_F(ImageData, BadRecordsOfAllRanksAreCountedOnce) {
+  for (const char* image : {"cats/0", "cats/2", "dogs/3", "dogs/5"}) {
+    damage("images/" + std::string(image) + ".jpg");
+  }
+  const Result result = run("launch --nproc 2 -- " + kFluidrun +
+                            " train tint.fir --batch 2 --epochs 3 --on-bad-record skip --data " +
+                            spec_ + "--val 'folder:images|resize=9|center_crop=8'");
+  ASSERT_EQ(result.code, 0) << result.output;
+  const std::string skipped = "skipped 4 bad records; the first: 'images/cats/0.jpg'";
+  for (const std::string& data :
+       {spec_.substr(1, spec_.size() - 3), std::string("folder:images|resize=9|center_crop=8")}) {
+    EXPECT_TRUE(states(result.output, "data '" + data + "': " + skipped)) << result.output;
+  }
+  size_t notes = 0;
+  for (size_t at = 0; (at = result.output.find("bad record", at)) != std::string::npos; ++at) {
+    ++notes;
+  }
+  EXPECT_EQ(notes, 2U) << result.output;
+}
+
 TEST_F(ImageData, BadRecordsAreSkippedByDryRunsAndOverfit) {
   damage("images/cats/0.jpg");
   const std::string train = "train tint.fir --batch 2 --data " + spec_;
