@@ -145,9 +145,15 @@ DataSource open_with_table(const std::string& spec, const std::string& split,
                          .cache_dir = reading.cache_dir,
                          .training_table_file = training.later_file,
                          .on_learned_table = [&](const LearnedTable& table) {
+                           if (world.rank == 0 && table.of_earlier_training) {
+                             print_to(stderr,
+                                      "data '{}': there is no table {}: columns are read as in "
+                                      "training, by the table in {}\n",
+                                      spec, table.file, training.file);
+                           }
                            if (learned != nullptr) {
                              *learned = table;
-                           } else if (world.rank == 0) {
+                           } else if (world.rank == 0 && !table.of_earlier_training) {
                              print_absent_table(table);
                            }
                          }};
