@@ -128,9 +128,12 @@ int64_t samples_of(const DataSource& data) {
 void print_random_stages(const char* flag, const DataSource& data) {
   if (data.random_stages.empty()) return;
   print_to(stderr,
-           "{}: the random stages {} change the samples; deterministic stages, such as resize and "
+           "{}: the random stage{} the samples; deterministic stages, such as resize and "
            "center_crop, give results that depend on no seed\n",
-           flag, fmt::join(data.random_stages, ", "));
+           flag,
+           data.random_stages.size() == 1
+               ? fmt::format(" {} changes", data.random_stages.front())
+               : fmt::format("s {} change", fmt::join(data.random_stages, ", ")));
 }
 
 /// Opens the data `spec`, and encodes its columns with the column table in `training`, if any.

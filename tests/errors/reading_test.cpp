@@ -55,7 +55,7 @@ TEST_F(ImageData, RandomStagesOfHeldOutDataAreNamed) {
     const Result result = run(arguments);
     EXPECT_EQ(result.code, 0) << result.output;
     std::string notes;
-    for (size_t at = 0; (at = result.output.find("the random stages", at)) != std::string::npos;) {
+    for (size_t at = 0; (at = result.output.find("the random stage", at)) != std::string::npos;) {
       const size_t begin = result.output.rfind('\n', at) + 1, end = result.output.find(';', at);
       notes += result.output.substr(begin, end - begin) + "\n";
       at = end;
@@ -67,6 +67,8 @@ TEST_F(ImageData, RandomStagesOfHeldOutDataAreNamed) {
   EXPECT_EQ(notes(train + plain), "");
   EXPECT_EQ(notes(train + spec_),
             "--val: the random stages resized_crop, flip change the samples\n");
+  EXPECT_EQ(notes(train + "'folder:images|resized_crop=8' "),
+            "--val: the random stage resized_crop changes the samples\n");
   const std::string note = "--data: the random stages resized_crop, flip change the samples\n";
   EXPECT_EQ(notes("eval tint.fir --data " + spec_), note);
   EXPECT_EQ(notes("eval tint.fir --data " + plain), "");
