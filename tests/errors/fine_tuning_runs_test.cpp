@@ -106,6 +106,11 @@ TEST_F(FineTuningRuns, OfAdaptersAreEqual) {
   };
   EXPECT_NEAR(loss(merged), loss(adapted), 1e-5 * loss(adapted));
   EXPECT_NEAR(loss(from_checkpoint), loss(adapted), 1e-5 * loss(adapted));
+  const Result replaced =
+      run("eval net.fir --params merged.safetensors --adapters run/last/parameters.safetensors "
+          "--data 'synthetic-linear?n=40'");
+  ASSERT_EQ(replaced.code, 0) << "the checkpoint has the weights, too: " << replaced.output;
+  EXPECT_NEAR(loss(replaced), loss(adapted), 1e-5 * loss(adapted));
   const std::string twice = " net.fir --params merged.safetensors --adapters lora.safetensors ";
   const std::string message =
       "lora.safetensors: the adapters of 'a.w' are merged into the weights already";
