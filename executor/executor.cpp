@@ -305,6 +305,7 @@ class Executor::Impl {
     });
     snapshot.column_table = column_table_;
     snapshot.merged_adapters = adapters_.merged();
+    snapshot.adapters = lora_adapters(recorded_program());
     return snapshot;
   }
 

@@ -161,6 +161,9 @@ void write_checkpoint(const std::string& path, const Snapshot& snapshot, const T
   if (!snapshot.merged_adapters.empty()) {
     metadata.emplace(kMergedAdaptersMetadata, adapter_ids_text(snapshot.merged_adapters));
   }
+  if (!snapshot.adapters.empty()) {
+    metadata.emplace(kLoraMetadata, lora_metadata(snapshot.adapters));
+  }
   write_safetensors(path + "/" + kCheckpointParameters, parameters, metadata);
   write_safetensors(path + "/" + kTraining, training);
   const Json manifest = {{"version", kVersion},

@@ -102,7 +102,8 @@ class ParameterReading {
         wanted_(std::move(wanted)),
         pytorch_(program),
         written_by_fluid_(file.written_by_fluid),
-        optional_(optional_variables(program, file.metadata.contains(std::string(kLoraMetadata)))) {
+        holds_adapters_(file.metadata.contains(std::string(kLoraMetadata))),
+        optional_(optional_variables(program, holds_adapters_)) {
     std::ranges::sort(wanted_, {}, &Variable::name);
     std::vector<std::pair<std::string, FileTensor>> named;
     for (auto& [name, tensor] : file.tensors) {
@@ -116,7 +117,7 @@ class ParameterReading {
         ids != file.metadata.end()) {
       loaded_.merged_adapters = parse_adapter_ids(ids->second);
     }
-    loaded_.keeps_weights = options_.partial || file.metadata.contains(std::string(kLoraMetadata));
+    loaded_.keeps_weights = options_.partial;
     for (const std::string& map : options_.maps) rename(map, named);
     for (auto& [name, tensor] : named) add(name, std::move(tensor));
   }
@@ -181,7 +182,9 @@ class ParameterReading {
   void match(const Variable& v) {
     const std::optional<PytorchSource> source = source_of(v.name);
     if (!source) {
-      if (!optional_.contains(v.name)) loaded_.report.missing.push_back(v.name);
+      const bool is_optional = optional_.contains(v.name);
+      if (!is_optional) loaded_.report.missing.push_back(v.name);
+      if (is_optional && holds_adapters_) loaded_.keeps_weights = true;
       return;
     }
     std::vector<Tensor> parts;
@@ -279,6 +282,7 @@ class ParameterReading {
   std::vector<Variable> wanted_;  ///< sorted by name
   PytorchLayout pytorch_;
   bool written_by_fluid_;
+  bool holds_adapters_;             ///< the file has the entry kLoraMetadata
   std::set<std::string> optional_;  ///< variables that the file may lack
   /// Key: name of the tensor after renaming by LoadOptions::maps.
   std::map<std::string, FileTensor> tensors_;

@@ -19,8 +19,8 @@ struct LoadedParameters {
   LoadReport report;
   ColumnTablePtr column_table;            ///< from the file's metadata; null if the file has none
   std::set<std::string> merged_adapters;  ///< ids in the file's kMergedAdaptersMetadata
-  /// Whether weights of the program may keep their values: the file holds adapters alone, or
-  /// LoadOptions::partial is set.
+  /// Whether weights of the program may keep their values: the file holds adapters without all
+  /// frozen weights, or LoadOptions::partial is set.
   bool keeps_weights = false;
 };
 

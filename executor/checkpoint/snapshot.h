@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "executor/device/variables.h"
+#include "frontend/lora.h"
 #include "frontend/readers/column_table.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
@@ -37,6 +38,7 @@ struct Snapshot {
   std::map<std::string, std::string> tuning_record;
   ColumnTablePtr column_table;              ///< result of Executor::column_table()
   std::set<std::string> merged_adapters;    ///< AppliedAdapters::merged()
+  std::vector<LoraAdapter> adapters;        ///< adapters of the program; not read from a checkpoint
   std::vector<SnapshotVariable> variables;  ///< all variables except caches and scratch variables
 
   const SnapshotVariable* find(std::string_view name) const;  ///< null if there is no such variable

@@ -87,4 +87,11 @@ std::string ProcessGroup::broadcast_first_nonempty(const std::string& message) {
   return fluid::broadcast_first_nonempty(*communicator_, world_, message);
 }
 
+std::map<std::string, std::string> ProcessGroup::merge_by_lowest_rank(
+    const std::map<std::string, std::string>& own_values) {
+  if (is_single_process()) return own_values;
+  ensure_startup_barrier();
+  return fluid::merge_by_lowest_rank(*communicator_, world_, own_values);
+}
+
 }  // namespace fluid

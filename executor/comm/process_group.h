@@ -52,6 +52,9 @@ class ProcessGroup {
   /// Broadcasts the message of the lowest rank whose `message` is not empty. Returns "rank 1:
   /// MESSAGE", or "" if all messages are empty.
   std::string broadcast_first_nonempty(const std::string& message);
+  /// Merges the ranks' maps. If several ranks have the same key, the value of the lowest rank wins.
+  std::map<std::string, std::string> merge_by_lowest_rank(
+      const std::map<std::string, std::string>& own_values);
 
  private:
   World world_;

@@ -128,9 +128,12 @@ int64_t samples_of(const DataSource& data) {
 void print_random_stages(const char* flag, const DataSource& data) {
   if (data.random_stages.empty()) return;
   print_to(stderr,
-           "{}: the random stages {} change the samples; deterministic stages, such as resize and "
+           "{}: the random stage{} the samples; deterministic stages, such as resize and "
            "center_crop, give results that depend on no seed\n",
-           flag, fmt::join(data.random_stages, ", "));
+           flag,
+           data.random_stages.size() == 1
+               ? fmt::format(" {} changes", data.random_stages.front())
+               : fmt::format("s {} change", fmt::join(data.random_stages, ", ")));
 }
 
 /// Opens the data `spec`, and encodes its columns with the column table in `training`, if any.
@@ -145,9 +148,15 @@ DataSource open_with_table(const std::string& spec, const std::string& split,
                          .cache_dir = reading.cache_dir,
                          .training_table_file = training.later_file,
                          .on_learned_table = [&](const LearnedTable& table) {
+                           if (world.rank == 0 && table.of_earlier_training) {
+                             print_to(stderr,
+                                      "data '{}': there is no table {}: columns are read as in "
+                                      "training, by the table in {}\n",
+                                      spec, table.file, training.file);
+                           }
                            if (learned != nullptr) {
                              *learned = table;
-                           } else if (world.rank == 0) {
+                           } else if (world.rank == 0 && !table.of_earlier_training) {
                              print_absent_table(table);
                            }
                          }};

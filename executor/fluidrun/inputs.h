@@ -69,7 +69,7 @@ inline constexpr int64_t kDefaultBatch = 100;
 /// split "train" by other samples, and leaves out bad records of other splits. Prints notes to
 /// stderr about dropped columns, about feeds that no column matches, about the use of a table from
 /// a file, and about random stages of other splits than "train". Throws UserError if no column
-/// remains. Sets `*learned` to a table that is learned because the FILE of option table=FILE is
+/// remains. Sets `*learned` to a table that is used because the FILE of option table=FILE is
 /// absent; the caller may write it. If `learned` is null, prints that FILE is absent.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,

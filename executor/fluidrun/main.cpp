@@ -74,7 +74,8 @@ const CLI::Option* excluding_option(const CLI::Option& option) {
 
 /// Parser of the --config file (TOML). Options above the first section belong to the chosen
 /// subcommand. CLI11 calls from_config() after it has parsed the command line, whose options take
-/// precedence: options of the file that they exclude are ignored with a note.
+/// precedence: options of the file that they exclude are ignored with a note, as are the options of
+/// the file that need an ignored one.
 class ConfigFileParser : public CLI::ConfigTOML {
  public:
   explicit ConfigFileParser(const CLI::App& app) : app_(app) {}
@@ -85,19 +86,33 @@ class ConfigFileParser : public CLI::ConfigTOML {
         const bool known = command->get_option_no_throw("--" + item.name) != nullptr;
         if (known && item.parents.empty()) item.parents = {command->get_name()};
       }
-      std::erase_if(items,
-                    [&](const CLI::ConfigItem& item) { return is_excluded(*command, item); });
+      std::set<const CLI::Option*> ignored;
+      const auto ignores = [&](const CLI::ConfigItem& item) {
+        return is_ignored(*command, item, ignored);
+      };
+      while (std::erase_if(items, ignores) > 0) {
+      }
     }
     return items;
   }
 
  private:
-  static bool is_excluded(const CLI::App& command, const CLI::ConfigItem& item) {
+  /// Whether `item` is ignored. Then prints why, and adds its option to `ignored`.
+  static bool is_ignored(const CLI::App& command, const CLI::ConfigItem& item,
+                         std::set<const CLI::Option*>& ignored) {
     if (item.parents != std::vector{command.get_name()}) return false;
     const CLI::Option* option = command.get_option_no_throw("--" + item.name);
-    const CLI::Option* other = option == nullptr ? nullptr : excluding_option(*option);
-    if (other == nullptr) return false;
-    print_to(stderr, "--config: {} is ignored: {} excludes it\n", item.name, other->get_name());
+    if (option == nullptr) return false;
+    std::string reason;
+    if (const CLI::Option* other = excluding_option(*option)) {
+      reason = other->get_name() + " excludes it";
+    }
+    for (const CLI::Option* needed : option->get_needs()) {
+      if (ignored.contains(needed)) reason = "it needs " + needed->get_name();
+    }
+    if (reason.empty()) return false;
+    print_to(stderr, "--config: {} is ignored: {}\n", item.name, reason);
+    ignored.insert(option);
     return true;
   }
 

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
+#include <set>
 
+#include "executor/comm/process_group.h"
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/launcher/print_to.h"
@@ -52,11 +55,34 @@ void print_absent_table(const LearnedTable& learned) {
   print_to(stderr, "there is no table {}: the columns of this data are learned\n", learned.file);
 }
 
+namespace {
+
+void print_skipped_count(int64_t count, const std::string& first_error, const std::string& spec) {
+  print_to(stderr, "data '{}': skipped {} bad record{}; the first: {}\n", spec, count,
+           count == 1 ? "" : "s", first_error);
+}
+
+}  // namespace
+
 void print_skipped_records(const Reader& reader, const std::string& spec) {
   const SkippedRecords skipped = reader.skipped();
-  if (skipped.count == 0) return;
-  print_to(stderr, "data '{}': skipped {} bad record{}; the first: {}\n", spec, skipped.count,
-           skipped.count == 1 ? "" : "s", skipped.errors.front());
+  if (skipped.count > 0) print_skipped_count(skipped.count, skipped.errors.front(), spec);
+}
+
+void print_skipped_records(const Reader& reader, const std::string& spec, ProcessGroup& group) {
+  // first, because the threads of the reader go on: skipped() counts at least these
+  const std::set<int64_t> bad_samples = reader.bad_samples();
+  const SkippedRecords skipped = reader.skipped();
+  // Index of a bad record, in digits that sort like the number -> the error, of the first only.
+  std::map<std::string, std::string> own;
+  for (const int64_t sample : bad_samples) {
+    own.emplace(fmt::format("{:020}", sample), own.empty() ? skipped.errors.front() : "");
+  }
+  const std::map<std::string, std::string> all = group.merge_by_lowest_rank(own);
+  // All ranks count the same records that were left out when the data was opened.
+  const int64_t count = skipped.count + std::ssize(all) - std::ssize(own);
+  if (group.world().rank != 0 || count == 0) return;
+  print_skipped_count(count, all.empty() ? skipped.errors.front() : all.begin()->second, spec);
 }
 
 }  // namespace fluid

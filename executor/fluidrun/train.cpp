@@ -110,7 +110,9 @@ Reader open_training_data(const Program& program, const TrainFlags& flags, const
       open_reader(program, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
                   flags.reading, world, table_of_earlier_training(flags, world), &learned);
   if (learned && world.rank == 0) {
-    writes_table(flags, *learned) ? check_writable(learned->file) : print_absent_table(*learned);
+    const bool writes = writes_table(flags, *learned);
+    if (writes) check_writable(learned->file);
+    if (!writes && !learned->of_earlier_training) print_absent_table(*learned);
   }
   const RecipeCycle cycle(program, parse_recipes(program, flags.recipes));
   check_training_columns(program, cycle, data.source());
@@ -336,8 +338,9 @@ class Training {
       log_.append(epoch);
     };
     options.on_end = [this] {
-      print_skipped_records(train_, flags_.data);
-      if (validation_) print_skipped_records(*validation_, flags_.val);
+      ProcessGroup& group = trainer_.executor().process_group();
+      print_skipped_records(train_, flags_.data, group);
+      if (validation_) print_skipped_records(*validation_, flags_.val, group);
       report_profile(trainer_.executor(), flags_.profile, world_);
     };
     options.notice = [this](const std::string& text) {

@@ -90,7 +90,8 @@ void add_overfit_flag(CLI::App& command, TrainFlags& flags) {
                       "tells whether the program can learn them")
           ->check(validate_positive_integer)
           ->type_name("N");
-  for (const char* other : {"--val", "--best", "--patience", "--save-best", "--checkpoint-dir"}) {
+  for (const char* other : {"--val", "--best", "--patience", "--save-best", "--checkpoint-dir",
+                            "--checkpoint-every", "--keep", "--resume"}) {
     overfit->excludes(command.get_option(other));
   }
 }

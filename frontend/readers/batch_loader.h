@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,7 @@ class BatchLoader {
   virtual ReaderPosition position() const = 0;
   virtual void seek(const ReaderPosition& position) = 0;
   virtual SkippedRecords skipped() const = 0;
+  virtual std::set<int64_t> bad_samples() const { return {}; }
   virtual Dataset read_first(int64_t samples, uint64_t seed) = 0;
 };
 

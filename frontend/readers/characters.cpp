@@ -1,7 +1,7 @@
 #include "frontend/readers/characters.h"
 
 #include <array>
-#include <charconv>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
@@ -42,12 +42,11 @@ std::optional<char32_t> single_character(std::string_view text) {
   return at == text.size() ? std::optional(code_point) : std::nullopt;
 }
 
-/// Names a code point by its number: "U+1f600".
+/// Names a code point as Unicode does, by four digits or more: "U+007E", "U+1F600".
 std::string name_of(char32_t code_point) {
-  std::array<char, 8> digits = {};
-  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(),
-                                          static_cast<uint32_t>(code_point), 16);
-  return "U+" + std::string(digits.data(), end);
+  std::array<char, 16> name = {};
+  std::snprintf(name.data(), name.size(), "U+%04X", static_cast<unsigned>(code_point));
+  return name.data();
 }
 
 /// Returns the character of option end, which is appended to each document.

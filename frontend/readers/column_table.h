@@ -49,11 +49,12 @@ struct ColumnTable {
   bool operator==(const ColumnTable&) const = default;
 };
 
-/// A table that was learned from the data because the FILE of option table=FILE is absent.
+/// A table that is used because the FILE of option table=FILE is absent.
 struct LearnedTable {
   std::string file;  ///< FILE
   ColumnTablePtr table;
-  bool of_training_rows = false;  ///< whether the data is of the training split
+  bool of_training_rows = false;     ///< whether the data is of the training split
+  bool of_earlier_training = false;  ///< OpenOptions::training_table; false: learned from the data
 };
 
 /// Name of the metadata entry of a .safetensors file that holds a ColumnTable's text.

@@ -22,6 +22,12 @@ bool is_same_path(const std::string& a, const std::string& b) {
          std::filesystem::absolute(b).lexically_normal();
 }
 
+/// Whether the caller of open_data() will write the training table to the file `path`.
+bool is_written_later(const DataArgs& args, const std::string& path) {
+  return args.training_table() != nullptr && !args.training_table_file().empty() &&
+         is_same_path(path, args.training_table_file());
+}
+
 bool has_training_rows(const DataArgs& args, bool has_splits) {
   const RowSplit split(args, has_splits);
   return split.is_training() || split.has_fraction() || split.uses_column();
@@ -30,10 +36,8 @@ bool has_training_rows(const DataArgs& args, bool has_splits) {
 ColumnTablePtr table_given_to(const DataArgs& args, const std::string& kind, bool has_splits) {
   const ColumnTablePtr& training = args.training_table();
   if (const std::string* path = table_file(args)) {
-    const bool is_written_later = training != nullptr && !args.training_table_file().empty() &&
-                                  is_same_path(*path, args.training_table_file());
     const bool exists = std::filesystem::exists(*path);
-    if (exists || is_written_later) {
+    if (exists || is_written_later(args, *path)) {
       const ColumnTablePtr table =
           exists ? std::make_shared<const ColumnTable>(ColumnTable::read(*path)) : training;
       if (table->kind.empty() || table->kind == kind) return table;
@@ -43,7 +47,9 @@ ColumnTablePtr table_given_to(const DataArgs& args, const std::string& kind, boo
       args.fail("there is no file '" + *path +
                 "': a table is read from a .safetensors file, but written as JSON");
     }
-    if (has_training_rows(args, has_splits)) return nullptr;
+    if (has_training_rows(args, has_splits)) {
+      return training != nullptr && training->kind == kind ? training : nullptr;
+    }
     args.fail("there is no table '" + *path + "': training writes it");
   }
   const bool applies =
@@ -99,9 +105,11 @@ ColumnTable ColumnTableContext::initial_table(const std::vector<std::string>& op
 
 void ColumnTableContext::report_table(const ColumnTablePtr& table) const {
   const std::string* path = table_file(args_);
-  if (path == nullptr || given_ != nullptr) return;
-  args_.report_learned_table(
-      {.file = *path, .table = table, .of_training_rows = split_.is_training()});
+  if (path == nullptr || std::filesystem::exists(*path) || is_written_later(args_, *path)) return;
+  args_.report_learned_table({.file = *path,
+                              .table = table,
+                              .of_training_rows = split_.is_training(),
+                              .of_earlier_training = given_ != nullptr});
 }
 
 CategoryIds ColumnTableContext::category_ids(const std::string& column,
@@ -113,7 +121,7 @@ CategoryIds ColumnTableContext::category_ids(const std::string& column,
 
 void ColumnTableContext::fail_without_column(const std::string& column) const {
   const std::string* path = table_file(args_);
-  if (path != nullptr) {
+  if (path != nullptr && std::filesystem::exists(*path)) {
     throw UserError("'" + *path + "' has no column '" + column +
                     "': remove the file to learn it again");
   }

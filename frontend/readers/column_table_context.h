@@ -32,8 +32,9 @@ class CategoryIds {
 };
 
 /// Gives a reader its ColumnTable: that of the option table=FILE, else that of
-/// DataArgs::training_table(), which the reader applies to its columns. If there is neither, or
-/// with table=none, the reader builds the table from its own data.
+/// DataArgs::training_table(), which the reader applies to its columns; so, too, if FILE is absent
+/// and the data has training rows. If there is neither, or with table=none, the reader builds the
+/// table from its own data.
 class ColumnTableContext {
  public:
   /// Returns the names of the options that a ColumnTableContext reads.
@@ -56,8 +57,8 @@ class ColumnTableContext {
   /// Returns the initial table: a copy of the given table, or an empty one. Sets its kind, clears
   /// its feeds, and copies the options named in `options` from args().
   ColumnTable initial_table(const std::vector<std::string>& options) const;
-  /// Passes `table` to open_data() if it was learned because the FILE of option table=FILE is
-  /// absent.
+  /// Passes `table` to open_data() if the FILE of option table=FILE is absent, unless the caller of
+  /// open_data() will write it.
   void report_table(const ColumnTablePtr& table) const;
 
   /// Returns the ids of the categories of `column` in `table`. With the option unknown=1, a value

@@ -105,7 +105,8 @@ class CsvRows::Record {
            "training left such rows out; fill it in, or add missing=drop to leave this row "
            "out, or missing=NUMBER");
     }
-    fail(lack + "fill it in, or leave the row or the column out, or add missing=" + rules);
+    fail(lack + "fill it in, or leave the row or the column out, or " +
+         missing_rule_hint(rows_.missing_.option(), rows_.names_[column], rules));
   }
 
   /// Returns the options with which a column of text is read, to append to a message; "" if the

@@ -159,6 +159,11 @@ class IndexedLoader : public BatchLoader {
     return all;
   }
 
+  std::set<int64_t> bad_samples() const override {
+    const std::scoped_lock lock(mutex_);
+    return bad_samples_;
+  }
+
   Dataset read_first(int64_t samples, uint64_t seed) override {
     samples = std::min(samples, source_->samples());
     std::vector<Tensor> buffers = sample_buffers(source_->columns(), samples);

@@ -119,8 +119,9 @@ void JsonLine::fail_missing(const KeyColumn& column) const {
          "training left such lines out; fill it in, or add missing=drop to leave this line "
          "out, or missing=NUMBER");
   }
-  fail(lack + "fill it in, or leave the line or the key out, or add missing=" +
-       (column.holds_text ? "drop" : "drop|mean|NUMBER"));
+  fail(lack + "fill it in, or leave the line or the key out, or " +
+       missing_rule_hint(column.missing_option, column.key,
+                         column.holds_text ? "drop" : "drop|mean|NUMBER"));
 }
 
 std::string JsonLine::location() const { return ir::file_and_line(path_, record_.line()); }

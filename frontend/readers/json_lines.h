@@ -20,6 +20,7 @@ struct KeyColumn {
   bool holds_text = false;
   bool is_integer = true;  ///< whether the values of all lines are integers
   MissingRule missing = {};
+  std::string missing_option = {};  ///< MissingRules::option()
 
   int64_t numel() const;
 };

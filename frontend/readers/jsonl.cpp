@@ -102,7 +102,10 @@ void set_missing_rules(const ColumnTableContext& context, std::vector<KeyColumn>
   std::vector<std::string> names;
   for (const KeyColumn& column : columns) names.push_back(column.key);
   const MissingRules rules(context, names, DType::f32);
-  for (KeyColumn& column : columns) column.missing = rules.of(column.key);
+  for (KeyColumn& column : columns) {
+    column.missing = rules.of(column.key);
+    column.missing_option = rules.option();
+  }
 }
 
 /// Throws UserError if option missing names a key of strings to fill in.

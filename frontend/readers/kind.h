@@ -21,8 +21,8 @@ struct OpenOptions {
   /// Table of the training data: SampleData::table(), or ColumnTable::read() of a parameter file.
   /// Data is read with the columns, categories, means and standard deviations of the table. Options
   /// in the SPEC override those of the table. The kinds csv, jsonl, folder and text use a table of
-  /// the same kind, unless the SPEC has the option table. Other kinds ignore the table. Null: no
-  /// table.
+  /// the same kind, unless the SPEC has the option table=none or table=FILE; if FILE is absent,
+  /// training rows are read by the table. Other kinds ignore the table. Null: no table.
   ColumnTablePtr training_table = nullptr;
   /// For data that is produced while it is read, such as pipe: open_data() starts this pass to
   /// learn the columns. `rank` and `world` must be those of this process.
@@ -33,7 +33,7 @@ struct OpenOptions {
   /// File to which the caller will write `training_table`. With option table=FILE, data is read by
   /// `training_table` if FILE is this file and is absent. Empty: none.
   std::string training_table_file = {};
-  /// Receives the table that was learned because the FILE of option table=FILE is absent, after the
+  /// Receives the table that is used because the FILE of option table=FILE is absent, after the
   /// data was opened. The callee may write it. Null: open_data() writes a table of training rows to
   /// FILE.
   std::function<void(const LearnedTable&)> on_learned_table = {};

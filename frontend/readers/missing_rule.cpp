@@ -31,6 +31,7 @@ MissingRules::MissingRules(const ColumnTableContext& context,
   const DataArgs& args = context.args();
   const std::string* option = args.find("missing");
   if (option == nullptr) return;
+  option_ = *option;
   bool has_others = false;
   for (const std::string& item : ir::split_at_commas(*option)) {
     const size_t colon = item.rfind(':');
@@ -67,6 +68,16 @@ bool MissingRules::drop_rows() const {
   const auto drops = [](const MissingRule& rule) { return rule.kind == MissingRule::kDropRow; };
   return drops(others_) ||
          std::ranges::any_of(rules_, [&](const auto& entry) { return drops(entry.second); });
+}
+
+std::string missing_rule_hint(const std::string& option, const std::string& column,
+                              const std::string& rules) {
+  if (option.empty()) return "add missing=" + rules;
+  const std::string start = column + ":", rule = start + rules;
+  for (const std::string& item : ir::split_at_commas(option)) {
+    if (item.starts_with(start)) return "write " + rule + " in option missing";
+  }
+  return "write missing=" + option + "," + rule;
 }
 
 bool is_missing(std::string_view field) {

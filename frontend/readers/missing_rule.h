@@ -37,12 +37,19 @@ class MissingRules {
   const MissingRule& of(const std::string& column) const;
   /// Whether option missing names `column`.
   bool names(const std::string& column) const { return rules_.contains(column); }
-  bool drop_rows() const;  ///< whether a rule leaves out rows
+  bool drop_rows() const;                                ///< whether a rule leaves out rows
+  const std::string& option() const { return option_; }  ///< the text of option missing
 
  private:
+  std::string option_;
   MissingRule others_;
   std::map<std::string, MissingRule> rules_;  ///< column -> its rule
 };
+
+/// Returns how a user gives `column` one of the rules `rules`: "add missing=drop", or, beside the
+/// option missing=mean, "write missing=mean,y:drop". `option`: MissingRules::option().
+std::string missing_rule_hint(const std::string& option, const std::string& column,
+                              const std::string& rules);
 
 /// Whether `field` is empty or a common marker for a missing value, such as "NaN".
 bool is_missing(std::string_view field);

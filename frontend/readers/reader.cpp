@@ -89,6 +89,7 @@ const Batch* Reader::next() { return loader_->next(); }
 ReaderPosition Reader::position() const { return loader_->position(); }
 void Reader::seek(const ReaderPosition& position) { loader_->seek(position); }
 SkippedRecords Reader::skipped() const { return loader_->skipped(); }
+std::set<int64_t> Reader::bad_samples() const { return loader_->bad_samples(); }
 Dataset Reader::read_first(int64_t samples, uint64_t seed) {
   return loader_->read_first(samples, seed);
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -109,6 +110,9 @@ class Reader {
   /// Returns the bad records that were skipped when the data was opened and in the batches read so
   /// far.
   SkippedRecords skipped() const;
+  /// Returns the indices in source() of the records that skipped() counts in the batches. Other
+  /// ranks of the world find other ones.
+  std::set<int64_t> bad_samples() const;
 
   /// An input iterator over the remaining batches of an epoch.
   class Iterator {

@@ -178,7 +178,7 @@ TEST_F(CheckpointCommand, RejectsFlagsThatMeanNothing) {
                "cannot read 'absent.csv'");
   EXPECT_EQ(run(train + "--checkpoint-dir run").code, 0);
   expect_error(train + "--checkpoint-dir run",
-               "'run' holds checkpoints: set --resume to continue from them, or use "
+               "'run' holds checkpoints: give --resume to continue from them, or use "
                "another directory for "
                "a new run");
 }

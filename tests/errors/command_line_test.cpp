@@ -442,6 +442,18 @@ TEST_F(CommandLine, TakesPrecedenceOverTheOptionFile) {
   const Result averaged = run(train + "--ema 0.9 --save w.safetensors");
   EXPECT_EQ(averaged.code, 0) << averaged.output;
   EXPECT_TRUE(states(averaged.output, "--config: swa is ignored: --ema excludes it"));
+  std::ofstream(dir_.file("run.toml")) << "[train]\nswa-every = 2\nswa = 2\n"
+                                          "checkpoint-dir = \"run\"\nresume = true\n"
+                                          "checkpoint-every = 2\nkeep = 1\n";
+  const Result alone = run(train + "--ema 0.9 --overfit 4 --max-steps 2");
+  for (const std::string note :
+       {"swa is ignored: --ema excludes it", "swa-every is ignored: it needs --swa",
+        "checkpoint-dir is ignored: --overfit excludes it",
+        "checkpoint-every is ignored: --overfit excludes it",
+        "keep is ignored: --overfit excludes it", "resume is ignored: --overfit excludes it"}) {
+    EXPECT_TRUE(states(alone.output, "--config: " + note)) << alone.output;
+  }
+  EXPECT_TRUE(states(alone.output, "after")) << "it has trained: " << alone.output;
   std::ofstream(dir_.file("run.toml")) << "[train]\nfind-lr = true\nlr = 0.1\n";
   expect_error(train, "--find-lr excludes --lr");
 }

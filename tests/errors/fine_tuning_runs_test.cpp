@@ -91,13 +91,26 @@ TEST_F(FineTuningRuns, OfAdaptersAreEqual) {
   const std::string files = " net.fir --params out.safetensors --adapters lora.safetensors ";
   const Result adapted = run("eval" + files + "--data 'synthetic-linear?n=40'");
   EXPECT_EQ(adapted.code, 0) << adapted.output;
+  const std::string checkpoint =
+      " net.fir --params out.safetensors --adapters run/last/parameters.safetensors ";
+  const Result from_checkpoint = run("eval" + checkpoint + "--data 'synthetic-linear?n=40'");
+  ASSERT_EQ(from_checkpoint.code, 0) << from_checkpoint.output;
+  EXPECT_EQ(run("merge" + checkpoint + "--save of_checkpoint.safetensors").code, 0);
   EXPECT_EQ(run("merge" + files + "--save merged.safetensors").code, 0);
+  expect_equal(read_safetensors(dir_.file("merged.safetensors")),
+               read_safetensors(dir_.file("of_checkpoint.safetensors")), 1e-6, "merged");
   const Result merged =
       run("eval net.fir --params merged.safetensors --data 'synthetic-linear?n=40'");
   const auto loss = [](const Result& r) {
     return std::stod(r.output.substr(r.output.find("loss ") + 5));
   };
   EXPECT_NEAR(loss(merged), loss(adapted), 1e-5 * loss(adapted));
+  EXPECT_NEAR(loss(from_checkpoint), loss(adapted), 1e-5 * loss(adapted));
+  const Result replaced =
+      run("eval net.fir --params merged.safetensors --adapters run/last/parameters.safetensors "
+          "--data 'synthetic-linear?n=40'");
+  ASSERT_EQ(replaced.code, 0) << "the checkpoint has the weights, too: " << replaced.output;
+  EXPECT_NEAR(loss(replaced), loss(adapted), 1e-5 * loss(adapted));
   const std::string twice = " net.fir --params merged.safetensors --adapters lora.safetensors ";
   const std::string message =
       "lora.safetensors: the adapters of 'a.w' are merged into the weights already";

@@ -104,8 +104,9 @@ TEST_F(Overfit, StopsForASignalWithoutAVerdict) {
 
 TEST_F(Overfit, RejectsWhatItDoesNotDo) {
   expect_error(kTrain + "--overfit 0", "--overfit: must be a positive integer, not 0");
-  for (const std::string other : {"--val synthetic-linear", "--best loss:min", "--patience 3",
-                                  "--save-best w.safetensors", "--checkpoint-dir run"}) {
+  for (const std::string other :
+       {"--val synthetic-linear", "--best loss:min", "--patience 3", "--save-best w.safetensors",
+        "--checkpoint-dir run", "--checkpoint-every 5", "--keep 1", "--resume"}) {
     const std::string name = other.substr(0, other.find(' '));
     expect_error(kTrain + "--overfit 2 " + other, "--overfit excludes " + name);
   }

@@ -52,7 +52,7 @@ TEST_F(Parameters, ASquareLinearWeightIsAskedAbout) {
   expect_late_error(
       run_two_ + "fluid.safetensors",
       "the file does not state its layout, and the linear weight 'u.w' is square, f32[2, "
-      "2], which PyTorch stores transposed: set --params-layout to pytorch or fluid");
+      "2], which PyTorch stores transposed: give --params-layout pytorch or fluid");
   EXPECT_EQ(run(run_two_ + "fluid.safetensors --params-layout fluid").output, "y f32[1, 1] 236\n");
   // (1, 5) times the transpose of [[1, 2], [3, 4]] is (11, 23).
   EXPECT_EQ(run(run_two_ + "torch.safetensors --params-layout pytorch").output,
@@ -60,11 +60,15 @@ TEST_F(Parameters, ASquareLinearWeightIsAskedAbout) {
   expect_late_error(
       run_two_ + "torch.safetensors --params-layout fluid",
       "the linear weight 'v.w' is given as f32[1, 2], the transpose of the program's [2, 1], as "
-      "PyTorch stores it: set --params-layout to pytorch");
+      "PyTorch stores it: give --params-layout pytorch");
   expect_late_error(
       run_two_ + "fluid.safetensors --params-layout pytorch",
       "the linear weight 'v.w' is given as f32[2, 1], as in the program, and not transposed, as "
-      "PyTorch stores it: set --params-layout to fluid");
+      "PyTorch stores it: give --params-layout fluid");
+}
+
+TEST_F(Parameters, APathIsNotReadAsAnOption) {
+  expect_error(run_two_ + "LoadOptions::maps/absent", "'LoadOptions::maps/absent'");
 }
 
 TEST_F(Parameters, AWeightOfOneElementIsItsOwnTranspose) {

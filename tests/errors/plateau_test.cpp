@@ -110,7 +110,7 @@ TEST_F(PlateauCommand, MaximizesAMetricWhoseLargerValuesAreBetter) {
       "train r2.fir --data synthetic-linear?n=20 --epochs 3 --schedule plateau "
       "--schedule-metric r2 --schedule-patience 0 --schedule-threshold-mode abs "
       "--schedule-threshold 9 ";
-  expect_error(train, "the schedule 'plateau' monitors 'r2': set --schedule-mode to max");
+  expect_error(train, "the schedule 'plateau' monitors 'r2': give --schedule-mode max");
   expect_error(train + "--schedule-mode min", "'plateau' monitors 'r2': --schedule-mode max");
   const Result result = run(train + "--schedule-mode max");
   EXPECT_EQ(result.code, 0) << result.output;

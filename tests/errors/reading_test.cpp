@@ -55,7 +55,7 @@ TEST_F(ImageData, RandomStagesOfHeldOutDataAreNamed) {
     const Result result = run(arguments);
     EXPECT_EQ(result.code, 0) << result.output;
     std::string notes;
-    for (size_t at = 0; (at = result.output.find("the random stages", at)) != std::string::npos;) {
+    for (size_t at = 0; (at = result.output.find("the random stage", at)) != std::string::npos;) {
       const size_t begin = result.output.rfind('\n', at) + 1, end = result.output.find(';', at);
       notes += result.output.substr(begin, end - begin) + "\n";
       at = end;
@@ -67,6 +67,8 @@ TEST_F(ImageData, RandomStagesOfHeldOutDataAreNamed) {
   EXPECT_EQ(notes(train + plain), "");
   EXPECT_EQ(notes(train + spec_),
             "--val: the random stages resized_crop, flip change the samples\n");
+  EXPECT_EQ(notes(train + "'folder:images|resized_crop=8' "),
+            "--val: the random stage resized_crop changes the samples\n");
   const std::string note = "--data: the random stages resized_crop, flip change the samples\n";
   EXPECT_EQ(notes("eval tint.fir --data " + spec_), note);
   EXPECT_EQ(notes("eval tint.fir --data " + plain), "");
@@ -93,6 +95,26 @@ TEST_F(ImageData, BadRecordsStopOrAreSkipped) {
   EXPECT_TRUE(states(evaluated.output, "1 bad record; 'images/dogs/3.jpg'")) << evaluated.output;
   expect_error(train + "--on-bad-record ignore", "--on-bad-record: must be stop or skip");
   expect_error(train + "--workers 0", "--workers: must be a positive integer, not 0");
+}
+
+TEST_F(ImageData, BadRecordsOfAllRanksAreCountedOnce) {
+  for (const char* image : {"cats/0", "cats/2", "dogs/3", "dogs/5"}) {
+    damage("images/" + std::string(image) + ".jpg");
+  }
+  const Result result = run("launch --nproc 2 -- " + kFluidrun +
+                            " train tint.fir --batch 2 --epochs 3 --on-bad-record skip --data " +
+                            spec_ + "--val 'folder:images|resize=9|center_crop=8'");
+  ASSERT_EQ(result.code, 0) << result.output;
+  const std::string skipped = "skipped 4 bad records; the first: 'images/cats/0.jpg'";
+  for (const std::string& data :
+       {spec_.substr(1, spec_.size() - 3), std::string("folder:images|resize=9|center_crop=8")}) {
+    EXPECT_TRUE(states(result.output, "data '" + data + "': " + skipped)) << result.output;
+  }
+  size_t notes = 0;
+  for (size_t at = 0; (at = result.output.find("bad record", at)) != std::string::npos; ++at) {
+    ++notes;
+  }
+  EXPECT_EQ(notes, 2U) << result.output;
 }
 
 TEST_F(ImageData, BadRecordsAreSkippedByDryRunsAndOverfit) {

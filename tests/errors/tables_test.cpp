@@ -180,6 +180,32 @@ TEST_F(Tables, OfAFileAreWrittenByTrainAlone) {
   EXPECT_EQ(expect_good(train).output.find("t.json\n"), std::string::npos) << "it is read";
 }
 
+TEST_F(Tables, OfAnAbsentFileAreThoseOfTheEarlierTraining) {
+  const std::string train =
+      "train shapes.fir --data 'csv:train.csv?label=shape&categories=color,shape&drop=id,part"
+      "&table=t.json' --save w.safetensors ";
+  expect_good(train + "--checkpoint-dir run --epochs 1");
+  const auto expect_table_of = [&](const std::string& where, const std::string& flags) {
+    const std::string table = read_file(dir_.file("t.json"));
+    std::filesystem::remove(dir_.file("t.json"));
+    write_plain(dir_.file("train.csv"), "id,size,color,shape,part\n1,30,red,box,train\n");
+    const Result result = expect_good(train + flags);
+    expect_has(result.output,
+               "there is no table t.json: columns are read as in training, by the table in " +
+                   where + "\n");
+    expect_has(result.output, "wrote table t.json\n");
+    EXPECT_EQ(result.output.find("another table"), std::string::npos) << result.output;
+    EXPECT_EQ(read_file(dir_.file("t.json")), table);
+  };
+  expect_table_of("run", "--checkpoint-dir run --resume --epochs 2");
+  expect_table_of("w.safetensors", "--params w.safetensors --epochs 1");
+  write_plain(dir_.file("train.csv"), "id,size,color,shape,part\n1,30,amber,box,train\n");
+  std::filesystem::remove(dir_.file("t.json"));
+  expect_late_error(train + "--checkpoint-dir run --resume",
+                    "column 'color': no category 'amber' in the training data");
+  EXPECT_FALSE(std::filesystem::exists(dir_.file("t.json")));
+}
+
 TEST_F(Tables, OfAFileAreReadByTheValidationDataOfTheirTraining) {
   const std::string columns = "csv:train.csv?label=shape&categories=color,shape&drop=id,part";
   write_plain(dir_.file("val.csv"), "shape,size,color\nbox,35,red\n");
@@ -246,7 +272,7 @@ TEST_F(Tables, OfCharactersAreKeptWithTheParameters) {
   EXPECT_LT(std::stod(output.substr(output.find("loss ") + 5)), 0.1) << output;
   write_plain(dir_.file("other.txt"), "bcdabcx-----------");
   expect_late_error(eval + "'",
-                    "other.txt: byte 6: the character 'x' (U+78); unknown=1 gives it the id 4");
+                    "other.txt: byte 6: the character 'x' (U+0078); unknown=1 gives it the id 4");
 }
 
 }  // namespace

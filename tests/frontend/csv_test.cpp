@@ -228,7 +228,7 @@ TEST_F(Csv, IntegersAreColumnsOfTheirOwn) {
   expect_error("a,b\n1,\n", "?integers=b", "t.csv:2: column 'b' has no value");
   expect_error("a,b\n1,c\n", "?integers=b", "t.csv:2: column 'b': c is not an integer");
   expect_error("a,b\n1,\n", "?integers=b&missing=mean",
-               "fill it in, or leave the row or the column out, or add missing=drop");
+               "fill it in, or leave the row or the column out, or write missing=mean,b:drop");
   EXPECT_EQ(values(*read("a,b\n1,+5\n2,-7.0\n", "?integers=b").find("b")),
             (std::vector<double>{5, -7}));
   expect_error(text, "?integers=user&categories=user",
@@ -240,7 +240,10 @@ TEST_F(Csv, IntegersAreColumnsOfTheirOwn) {
 
 TEST_F(Csv, MissingValuesFollowARule) {
   const std::string text = "a,b,y\n1,10,0\nNA,20,0\n4,,0\n7,30,NA\n";
-  expect_error(text, "?label=y&missing=mean", "t.csv:5: column 'y' has no value ('NA')");
+  const std::string lacks = "t.csv:5: column 'y' has no value ('NA')";
+  expect_error(text, "?label=y&missing=mean", lacks);
+  expect_error(text, "?label=y&missing=mean", "or write missing=mean,y:drop");
+  expect_error(text, "?label=y&missing=y:error,mean", "or write y:drop in option missing");
   const std::string labelled = text.substr(0, text.rfind("7,"));
   EXPECT_EQ(values(*read(labelled, "?label=y&missing=mean").find("x")),
             (std::vector<double>{1, 10, 2.5, 20, 4, 15}));

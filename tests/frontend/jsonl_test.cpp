@@ -102,7 +102,7 @@ TEST_F(JsonLinesTest, MissingValuesFollowARule) {
   expect_user_error([&] { read("{\"t\": \"x\"}\n{\"t\": null}\n", "?missing=mean"); },
                     path_ +
                         ":2: key 't' has no value (null): fill it in, or leave the line or the "
-                        "key out, or add missing=drop");
+                        "key out, or write missing=mean,t:drop");
   const std::string part =
       "{\"a\": 1.5, \"p\": \"train\"}\n{\"a\": null, \"p\": \"val\"}\n"
       "{\"a\": 9.5, \"p\": \"val\"}\n";

@@ -149,7 +149,7 @@ TEST_F(Text, CharactersHaveIdsByTheVocabularyOfTheTrainingText) {
   write_plain(path, "b\u00e9\u20acra");
   expect_user_error(
       [&] { open_data(news, "train", trained); },
-      path + ": byte 3: the character '\u20ac' (U+20ac); unknown=1 gives it the id 15");
+      path + ": byte 3: the character '\u20ac' (U+20AC); unknown=1 gives it the id 15");
   EXPECT_EQ(ids_of(*open_data("text:" + path + "?length=3&unknown=1", "train", trained).source),
             (std::vector<int64_t>{4, 10, 15}));
   write_plain(path, "b\u00e9\xe2\x82");
