@@ -237,10 +237,13 @@ class Training {
   const Program& scheduled_program() {
     take_opened_validation();
     if (flags_.finds_lr()) {
-      // find_learning_rate() throws for a program with several recipes.
-      if (recipes_of(program_.ir().main()).size() == 1) {
-        set_schedule(program_, {.name = std::string(kManualSchedule), .settings = {}}, 0);
+      if (cycle().recipes().size() > 1) {
+        throw UserError(
+            "--find-lr finds the learning rate of one recipe: give --recipes NAME, not " +
+            cycle().text());
       }
+      set_schedule(program_, {.name = std::string(kManualSchedule), .settings = {}}, 0,
+                   cycle().recipes().front().name);
       return program_;
     }
     set_schedule(program_, flags_.schedule, updates());
@@ -310,7 +313,7 @@ class Training {
 
   /// Runs a learning rate range test instead of training.
   void find_learning_rate() {
-    LearningRateFinderOptions options;
+    LearningRateFinderOptions options{.recipe = cycle().recipes().front().name};
     if (flags_.max_steps > 0) options.steps = flags_.max_steps;
     print_start();
     const LearningRateCurve curve =
