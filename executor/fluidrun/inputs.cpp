@@ -141,25 +141,28 @@ void print_random_stages(const char* flag, const DataSource& data) {
 /// open_reader() does.
 DataSource open_with_table(const std::string& spec, const std::string& split,
                            const ReadingFlags& reading, const World& world,
-                           const TrainingTable& training, std::optional<LearnedTable>* learned) {
+                           const TrainingTable& training, std::optional<LearnedTable>* learned,
+                           std::stop_token stop = {}) {
   OpenOptions options = {.bad_records = bad_records_of(reading, split == "train"),
                          .training_table = training.table,
                          .first_pass = {.rank = world.rank, .world = world.size},
                          .cache_dir = reading.cache_dir,
                          .training_table_file = training.later_file,
-                         .on_learned_table = [&](const LearnedTable& table) {
-                           if (world.rank == 0 && table.of_earlier_training) {
-                             print_to(stderr,
-                                      "data '{}': there is no table {}: columns are read as in "
-                                      "training, by the table in {}\n",
-                                      spec, table.file, training.file);
-                           }
-                           if (learned != nullptr) {
-                             *learned = table;
-                           } else if (world.rank == 0 && !table.of_earlier_training) {
-                             print_absent_table(table);
-                           }
-                         }};
+                         .on_learned_table =
+                             [&](const LearnedTable& table) {
+                               if (world.rank == 0 && table.of_earlier_training) {
+                                 print_to(stderr,
+                                          "data '{}': there is no table {}: columns are read as in "
+                                          "training, by the table in {}\n",
+                                          spec, table.file, training.file);
+                               }
+                               if (learned != nullptr) {
+                                 *learned = table;
+                               } else if (world.rank == 0 && !table.of_earlier_training) {
+                                 print_absent_table(table);
+                               }
+                             },
+                         .stop = std::move(stop)};
   DataSource source = open_data(spec, split, options);
   const bool is_from_file = training.table != nullptr && !training.file.empty();
   if (is_from_file && uses_training_table(spec, *training.table)) {
@@ -285,8 +288,9 @@ Reader open_predict_reader(const Program& program, const std::string& spec, int6
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const ReadingFlags& reading, const World& world, const TrainingTable& training,
-                   std::optional<LearnedTable>* learned) {
-  DataSource source = open_with_table(spec, split, reading, world, training, learned);
+                   std::optional<LearnedTable>* learned, std::stop_token stop) {
+  DataSource source =
+      open_with_table(spec, split, reading, world, training, learned, std::move(stop));
   if (split != "train" && world.rank == 0) {
     print_random_stages(split == "val" ? "--val" : "--data", source);
   }

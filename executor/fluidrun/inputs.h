@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -70,12 +71,13 @@ inline constexpr int64_t kDefaultBatch = 100;
 /// stderr about dropped columns, about feeds that no column matches, about the use of a table from
 /// a file, and about random stages of other splits than "train". Throws UserError if no column
 /// remains. Sets `*learned` to a table that is used because the FILE of option table=FILE is
-/// absent; the caller may write it. If `learned` is null, prints that FILE is absent.
+/// absent; the caller may write it. If `learned` is null, prints that FILE is absent. `stop`: see
+/// OpenOptions::stop.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const ReadingFlags& reading, const World& world = {},
                    const TrainingTable& training = {},
-                   std::optional<LearnedTable>* learned = nullptr);
+                   std::optional<LearnedTable>* learned = nullptr, std::stop_token stop = {});
 /// Opens the data described by `spec` for `predict`. Does not shuffle. Prints no notes about feeds
 /// that no column matches.
 Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch,

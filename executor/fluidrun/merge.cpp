@@ -2,11 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
 #include "executor/executor.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
+#include "frontend/files/byte_source.h"
+#include "frontend/files/safetensors.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
 
@@ -18,13 +21,25 @@ struct MergeFlags {
   ParamsFlags params;
 };
 
+/// Returns the dtype to which the program is converted: f64 if all float tensors in the file `path`
+/// are f64, which the merged file keeps; nullopt: no conversion.
+std::optional<DType> dtype_of_weights(const std::string& path) {
+  bool has_floats = false;
+  for (const TensorEntry& entry : parse_safetensors_header(FileBytes(path), path).entries) {
+    if (!is_float(entry.dtype)) continue;
+    if (entry.dtype != f64) return std::nullopt;
+    has_floats = true;
+  }
+  return has_floats ? std::optional(f64) : std::nullopt;
+}
+
 int run(const MergeFlags& flags) {
   if (flags.params.path.empty() || flags.params.adapters.empty()) {
     throw UserError("merge needs the weights, --params, and their adapters, --adapters");
   }
   check_writable(flags.save);
   const Program program = open_program(flags.program, flags.params);
-  Executor executor(program, cpu());
+  Executor executor(program, cpu(), {.precision = {.dtype = dtype_of_weights(flags.params.path)}});
   load_parameters(executor, flags.params);
   executor.save(flags.save, {.merge_adapters = true});
   return 0;
@@ -45,7 +60,7 @@ void add_merge(CLI::App& app, Action& action) {
       "  fluidrun merge char_gpt --params base.safetensors --adapters lora.safetensors \\\n"
       "    --save merged.safetensors\n\n"
       "Notes:\n"
-      "  The program without adapters loads the merged file.");
+      "  The program without adapters loads the merged file, which is f64 if that of --params is.");
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
 

@@ -79,7 +79,10 @@ std::string OverfitTest::perfect_metric(const NamedScalars& values) const {
 
 History OverfitTest::run(FitOptions options) {
   loss_ = RecipeCycle(program_, options.recipes).loss();
-  if (loss_.empty()) throw UserError("--overfit needs one recipe, whose loss is an output");
+  if (loss_.empty()) {
+    throw UserError(
+        "--overfit needs one recipe, whose loss is an output; --recipes NAME selects one");
+  }
   const World& world = trainer_.executor().process_group().world();
   const NamedScalars before = trainer_.evaluate(reader_);
   first_loss_ = value_of(before, loss_).value_or(0);

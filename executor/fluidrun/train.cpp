@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <system_error>
 #include <utility>
 
@@ -126,10 +127,11 @@ Reader open_training_data(const Program& program, const TrainFlags& flags, const
 
 /// `table`: the table of the training data.
 std::optional<Reader> open_validation(const Program& program, const TrainFlags& flags,
-                                      const World& world, const TrainingTable& table) {
+                                      const World& world, const TrainingTable& table,
+                                      const std::stop_token& stop) {
   if (flags.val.empty()) return std::nullopt;
-  Reader data =
-      open_reader(program, flags.val, "val", flags.batch, {}, false, flags.reading, world, table);
+  Reader data = open_reader(program, flags.val, "val", flags.batch, {}, false, flags.reading, world,
+                            table, nullptr, stop);
   check_evaluation_columns(program, data.source());
   return data;
 }
@@ -144,6 +146,17 @@ auto in_background(F work, bool later) {
     return std::async(std::launch::deferred, work);
   }
 }
+
+/// Requests a stop when it is destroyed.
+class StopRequest {
+ public:
+  explicit StopRequest(std::stop_source source) : source_(std::move(source)) {}
+  ~StopRequest() { source_.request_stop(); }
+  StopRequest(const StopRequest&) = delete;
+
+ private:
+  std::stop_source source_;
+};
 
 /// Prints how many validation samples are also training samples. Prints nothing for a stream.
 void print_shared_samples(const Reader& validation, const Reader& train) {
@@ -169,7 +182,8 @@ class Training {
             [&] {
               const bool uses_table = has_table(flags.val);
               return open_validation(program_, flags, world_,
-                                     uses_table ? table_of_training_data() : TrainingTable());
+                                     uses_table ? table_of_training_data() : TrainingTable(),
+                                     stop_opening_.get_token());
             },
             has_table(flags.val))),
         train_(open_training_data(program_, flags, world_, learned_table_)),
@@ -225,10 +239,13 @@ class Training {
   const Program& scheduled_program() {
     take_opened_validation();
     if (flags_.finds_lr()) {
-      // find_learning_rate() throws for a program with several recipes.
-      if (recipes_of(program_.ir().main()).size() == 1) {
-        set_schedule(program_, {.name = std::string(kManualSchedule), .settings = {}}, 0);
+      if (cycle().recipes().size() > 1) {
+        throw UserError(
+            "--find-lr finds the learning rate of one recipe: give --recipes NAME, not " +
+            cycle().text());
       }
+      set_schedule(program_, {.name = std::string(kManualSchedule), .settings = {}}, 0,
+                   cycle().recipes().front().name);
       return program_;
     }
     set_schedule(program_, flags_.schedule, updates());
@@ -298,7 +315,7 @@ class Training {
 
   /// Runs a learning rate range test instead of training.
   void find_learning_rate() {
-    LearningRateFinderOptions options;
+    LearningRateFinderOptions options{.recipe = cycle().recipes().front().name};
     if (flags_.max_steps > 0) options.steps = flags_.max_steps;
     print_start();
     const LearningRateCurve curve =
@@ -383,7 +400,10 @@ class Training {
   TensorBoard board_;
   // Opens the validation data concurrently with the training data. If the validation data needs the
   // column table of the training data, opens the training data first.
+  std::stop_source stop_opening_;
   std::future<std::optional<Reader>> opening_validation_;
+  StopRequest request_at_exit_{
+      stop_opening_};  ///< destroyed before opening_validation_, which waits
   std::optional<LearnedTable> learned_table_;  ///< set with train_
   Reader train_;
   ResidentMemory opened_ = resident_memory();

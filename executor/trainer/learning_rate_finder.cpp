@@ -29,13 +29,18 @@ void check_settings(const LearningRateFinderOptions& s) {
   require(s.divergence > 1, "divergence must be above 1, not " + ir::float_text(s.divergence));
 }
 
-/// The name of the output that holds the minimized loss.
-std::string required_loss_output(const Program& program) {
+/// The steps of recipe `name`, or of the only recipe if `name` is empty.
+RecipeCycle cycle_of(const Program& program, const std::string& name) {
+  if (!name.empty()) return RecipeCycle(program, {{name, 1}});
   if (recipes_of(program.ir().main()).size() > 1) {
     throw UserError("find_learning_rate: program '" + program.ir().name +
-                    "' has several recipes, and a test finds the learning rate of one");
+                    "' has several recipes: name one in LearningRateFinderOptions::recipe");
   }
-  const RecipeCycle cycle(program, {});
+  return RecipeCycle(program, {});
+}
+
+/// The name of the output that holds the loss of the recipe in `cycle`.
+std::string required_loss_output(const Program& program, const RecipeCycle& cycle) {
   const ir::Op& train = recipe_named(program.ir().main(), cycle.recipes().front().name);
   if (train.attrs.get_or("schedule", std::string()) != kManualSchedule) {
     throw UserError("find_learning_rate: the program needs the schedule '" +
@@ -66,8 +71,10 @@ void run_steps(Executor& executor, Reader& data, const LearningRateFinderOptions
       if (has_unprepared_size(data, *batch)) {
         executor.prepare({.train = {batch->size}, .lengths = executor.lengths_of(*batch)});
       }
-      executor.set_learning_rate(rate);
-      if (!add(rate, executor.run(*batch)[loss].item()) || ++step == settings.steps) return;
+      executor.set_learning_rate(rate, settings.recipe);
+      if (!add(rate, executor.run(settings.recipe, *batch)[loss].item()) ||
+          ++step == settings.steps)
+        return;
     }
   }
 }
@@ -95,8 +102,9 @@ std::optional<double> suggested_learning_rate(const std::vector<LearningRatePoin
 LearningRateCurve find_learning_rate(Executor& executor, const Program& program, Reader& data,
                                      const LearningRateFinderOptions& settings) {
   check_settings(settings);
-  const std::string loss = required_loss_output(program);
-  check_training_columns(program, RecipeCycle(program, {}), data.source());
+  const RecipeCycle cycle = cycle_of(program, settings.recipe);
+  const std::string loss = required_loss_output(program, cycle);
+  check_training_columns(program, cycle, data.source());
   executor.prepare(
       {.train = data.batch_sizes(), .lengths = executor.lengths_of(data.source().sample_types())});
   const bool is_rank_0 = executor.process_group().world().rank == 0;

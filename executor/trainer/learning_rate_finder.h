@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "executor/executor.h"
@@ -12,6 +13,7 @@ namespace fluid {
 /// Options of find_learning_rate(), a learning rate range test (Smith, "Cyclical learning rates for
 /// training neural networks", 2017).
 struct LearningRateFinderOptions {
+  std::string recipe = {};         ///< name of the recipe that trains; empty: the only one
   double first = 1e-7, last = 10;  ///< learning rates of the first and of the last step; > 0
   int64_t steps = 100;             ///< training steps; at least 10
   double smoothing = 0.9;          ///< weight of earlier losses in the smoothed loss, in [0, 1)
@@ -36,9 +38,9 @@ struct LearningRateCurve {
 };
 
 /// Trains on the batches of `data`, epoch after epoch, while the learning rate grows exponentially.
-/// Then restores the variables. `program`: the program of `executor`, with the loss as an output
-/// and schedule `manual`. Collective; returns the same curve on every rank. Throws UserError if the
-/// program or the settings do not fit.
+/// Then restores the variables. `program`: the program of `executor`, with the recipe's loss as an
+/// output and its schedule `manual`. Collective; returns the same curve on every rank. Throws
+/// UserError if the program or the settings do not fit.
 LearningRateCurve find_learning_rate(Executor& executor, const Program& program, Reader& data,
                                      const LearningRateFinderOptions& settings = {});
 

@@ -33,7 +33,7 @@ struct GanLosses {
 /// Adds to `net` a generative adversarial network (Goodfellow et al., 2014) for images [N, 1, H, W]
 /// in [0, 1], with the non-saturating loss of the generator. `noise`: [N, config.latent]. The
 /// parameters of the networks are named "generator.*" and "discriminator.*". Outputs: both losses
-/// and the generated images.
+/// and the generated images, of the shape of `image`.
 inline GanLosses record_gan(fluid::Program& net, fluid::Value image, fluid::Value noise,
                             const GanConfig& config = {}) {
   const auto real = fluid::flatten(image);
@@ -58,6 +58,6 @@ inline GanLosses record_gan(fluid::Program& net, fluid::Value image, fluid::Valu
       .generator = loss_against(on_generated, 1)};
   net.output("discriminator_loss", losses.discriminator);
   net.output("generator_loss", losses.generator);
-  net.output("image", generated);
+  net.output("image", fluid::reshape(generated, image.shape()));
   return losses;
 }

@@ -159,6 +159,9 @@ class ArraySource : public SampleSource {
       read_samples(arrays_[c], sample, 1, to[c]);
     }
   }
+  void read_column(int64_t first, int64_t count, size_t column, std::byte* to) const override {
+    read_samples(arrays_[column], first, count, to);
+  }
   void check_files() const override {
     for (const ArrayColumn& array : arrays_) {
       if (array.check != nullptr) array.check();

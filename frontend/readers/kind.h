@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,9 @@ struct OpenOptions {
   /// data was opened. The callee may write it. Null: open_data() writes a table of training rows to
   /// FILE.
   std::function<void(const LearnedTable&)> on_learned_table = {};
+  /// When a stop is requested, a command of kind pipe is ended, and reading its output throws
+  /// UserError.
+  std::stop_token stop = {};
 };
 
 /// Typed access to the path and options of a data SPEC (see open_data()). Errors name the SPEC.
@@ -63,6 +67,7 @@ class DataArgs {
   BadRecords bad_records() const { return opening_.bad_records; }
   const std::string& cache_dir() const { return opening_.cache_dir; }
   const StreamPass& first_pass() const { return opening_.first_pass; }
+  const std::stop_token& stop() const { return opening_.stop; }
   const ColumnTablePtr& training_table() const { return opening_.training_table; }
   const std::string& training_table_file() const { return opening_.training_table_file; }
   /// Passes `table` to open_data(), which calls OpenOptions::on_learned_table.

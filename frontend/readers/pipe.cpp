@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <stop_token>
 
 #include "frontend/files/npy.h"
 #include "frontend/files/process_pipe.h"
@@ -51,9 +53,14 @@ class PipeStream : public SampleStream {
  public:
   /// Runs the command for pass `first`, and reads the first batch to learn the columns. Throws
   /// UserError if the command writes no sample.
+  /// `stop`: see OpenOptions::stop.
   PipeStream(std::string command, std::vector<std::string> columns, int timeout_seconds,
-             const StreamPass& first)
-      : command_(std::move(command)), names_(std::move(columns)), timeout_(timeout_seconds) {
+             const StreamPass& first, std::stop_token stop)
+      : command_(std::move(command)),
+        names_(std::move(columns)),
+        timeout_(timeout_seconds),
+        stop_(std::move(stop)),
+        on_stop_(stop_, [this] { interrupt_.set(); }) {
     start(first);
     if (!read_batch()) throw UserError("data '" + name() + "' holds no sample");
     for (const auto& [column, values] : batch_.columns) {
@@ -71,6 +78,7 @@ class PipeStream : public SampleStream {
                                    pass.epoch == pass_.epoch && pass.rank == pass_.rank &&
                                    pass.world == pass_.world;
     interrupt_.clear();
+    if (stop_.stop_requested()) interrupt_.set();
     if (holds_first_batch) {
       row_ = 0;
     } else {
@@ -216,6 +224,8 @@ class PipeStream : public SampleStream {
   std::vector<Column> columns_;  // empty until the first batch has been read
   int64_t batch_bytes_ = 0;      // size of the first batch in bytes
   EventFlag interrupt_;
+  std::stop_token stop_;
+  std::stop_callback<std::function<void()>> on_stop_;
 
   StreamPass pass_;
   std::unique_ptr<ProcessPipe> pipe_;  // null after the end of the output
@@ -233,7 +243,7 @@ std::unique_ptr<PipeStream> make_stream(const DataArgs& args) {
               std::to_string(kMaxTimeoutSeconds) + " s");
   }
   return std::make_unique<PipeStream>(args.path(), ir::split_at_commas(*columns),
-                                      static_cast<int>(timeout), args.first_pass());
+                                      static_cast<int>(timeout), args.first_pass(), args.stop());
 }
 
 int64_t records_of(const DataArgs& args) {

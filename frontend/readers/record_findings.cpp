@@ -81,13 +81,13 @@ RecordFindings examine_records(const RecordsToExamine& records, const RowSplit& 
                                TextScan& scan) {
   const auto held_out = [&] {
     const int64_t rows = records.samples - std::ssize(scan.left_out);
-    return split.has_fraction() ? split.held_out_rows(rows) : std::vector<int64_t>();
+    return split.has_fraction() ? split.held_out_rows(rows) : RowSet();
   };
   const bool learns_moments = !initial.moments.empty();
   const bool needs_rows =
       !records.split_column.empty() || records.drops_rows || records.skips_bad_records;
   if (!learns_moments || !needs_rows) {
-    const TrainingRows training(scan, learns_moments ? held_out() : std::vector<int64_t>(), {});
+    const TrainingRows training(scan, learns_moments ? held_out() : RowSet(), {});
     return examine_once(records, training, initial, examine, scan);
   }
   RecordFindings found = initial, initial_moments = initial;
@@ -114,7 +114,7 @@ bool TrainingRows::contains(int64_t sample) const {
     return split_of_value_[static_cast<size_t>(value)] == Split::train;
   }
   const auto left_out = std::ranges::lower_bound(scan_.left_out, sample);
-  return !std::ranges::binary_search(held_out_, sample - (left_out - scan_.left_out.begin()));
+  return !held_out_.contains(sample - (left_out - scan_.left_out.begin()));
 }
 
 }  // namespace fluid

@@ -31,17 +31,16 @@ struct RecordFindings {
 /// Tells the training rows of a text file from the others.
 class TrainingRows {
  public:
-  /// `held_out`: rows that option val holds out, in ascending order. `split_of_value`: split of
-  /// each of TextScan::splits; empty without split=COLUMN. `scan` must outlive this object.
-  TrainingRows(const TextScan& scan, std::vector<int64_t> held_out,
-               std::vector<Split> split_of_value)
+  /// `held_out`: rows that option val holds out. `split_of_value`: split of each of
+  /// TextScan::splits; empty without split=COLUMN. `scan` must outlive this object.
+  TrainingRows(const TextScan& scan, RowSet held_out, std::vector<Split> split_of_value)
       : scan_(scan), held_out_(std::move(held_out)), split_of_value_(std::move(split_of_value)) {}
   /// Whether `sample`, which is not left out, is a training row.
   bool contains(int64_t sample) const;
 
  private:
   const TextScan& scan_;
-  std::vector<int64_t> held_out_;
+  RowSet held_out_;
   std::vector<Split> split_of_value_;
 };
 

@@ -81,15 +81,26 @@ void RecordSource::read(int64_t sample, const AugmentationSeed&,
                         std::span<std::byte* const> to) const {
   const auto parsed = to.first(columns_.size() - (has_split_column_ ? 1 : 0));
   if (has_split_column_ && to.back() != nullptr) {
-    int32_t split = 0;
-    scan_.split_of_sample->read(sample * int64_t{sizeof split},
-                                std::as_writable_bytes(std::span(&split, 1)));
-    std::memcpy(to.back(), &split_ids_[static_cast<size_t>(split)], sizeof split_ids_[0]);
+    read_column(sample, 1, columns_.size() - 1, to.back());
     const bool reads_it_alone =
         std::ranges::all_of(parsed, [](const std::byte* column) { return column == nullptr; });
     if (reads_it_alone) return;
   }
   parse(file_->read(first_record_ + sample), parsed);
+}
+
+void RecordSource::read_column(int64_t first, int64_t count, size_t column, std::byte* to) const {
+  if (!has_split_column_ || column + 1 != columns_.size()) {
+    SampleSource::read_column(first, count, column, to);
+    return;
+  }
+  std::vector<int32_t> splits(static_cast<size_t>(count));
+  scan_.split_of_sample->read(first * int64_t{sizeof(int32_t)},
+                              std::as_writable_bytes(std::span(splits)));
+  for (const int32_t split : splits) {
+    std::memcpy(to, &split_ids_[static_cast<size_t>(split)], sizeof split_ids_[0]);
+    to += sizeof split_ids_[0];
+  }
 }
 
 std::vector<std::string> RecordSource::classes(const std::string& column) const {

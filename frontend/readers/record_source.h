@@ -20,6 +20,7 @@ class RecordSource : public SampleSource {
   int64_t samples() const override { return file_->records() - first_record_; }
   const std::vector<Column>& columns() const override { return columns_; }
   void read(int64_t sample, const AugmentationSeed&, std::span<std::byte* const> to) const final;
+  void read_column(int64_t first, int64_t count, size_t column, std::byte* to) const final;
   std::string name() const override { return file_->source_name(); }
   std::string location(int64_t sample) const override {
     return file_->location(first_record_ + sample);

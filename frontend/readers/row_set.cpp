@@ -5,13 +5,40 @@
 
 namespace fluid {
 
-RowSet::RowSet(int64_t rows, FunctionRef<bool(int64_t)> contains)
-    : words_(static_cast<size_t>((rows + kWordRows - 1) / kWordRows)) {
-  for (int64_t row = 0; row < rows; ++row) {
-    if (row % (kWordRows * kBlockWords) == 0) rows_before_.push_back(size_);
-    if (!contains(row)) continue;
-    words_[static_cast<size_t>(row / kWordRows)] |= uint64_t{1} << (row % kWordRows);
-    ++size_;
+RowSet::RowSet(int64_t rows, FunctionRef<bool(int64_t)> contains) {
+  for (int64_t row = 0; row < rows; ++row) append(contains(row));
+}
+
+RowSet::RowSet(int64_t rows, int64_t count, FunctionRef<int64_t(int64_t)> row)
+    : words_(static_cast<size_t>((rows + kWordRows - 1) / kWordRows)), rows_(rows) {
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t added = row(i);
+    words_[static_cast<size_t>(added / kWordRows)] |= uint64_t{1} << added % kWordRows;
+  }
+  this->count();
+}
+
+void RowSet::append(bool is_in_set) {
+  if (rows_ % (kWordRows * kBlockWords) == 0) rows_before_.push_back(size_);
+  if (rows_ % kWordRows == 0) words_.push_back(0);
+  words_.back() |= uint64_t{is_in_set} << rows_ % kWordRows;
+  size_ += is_in_set ? 1 : 0;
+  ++rows_;
+}
+
+RowSet RowSet::complement() const {
+  RowSet others;
+  others.rows_ = rows_;
+  for (const uint64_t word : words_) others.words_.push_back(~word);
+  if (rows_ % kWordRows != 0) others.words_.back() &= (uint64_t{1} << rows_ % kWordRows) - 1;
+  others.count();
+  return others;
+}
+
+void RowSet::count() {
+  for (size_t word = 0; word < words_.size(); ++word) {
+    if (word % kBlockWords == 0) rows_before_.push_back(size_);
+    size_ += std::popcount(words_[word]);
   }
 }
 

@@ -4,10 +4,12 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "frontend/readers/sample_order.h"
 #include "ir/number.h"
@@ -69,41 +71,50 @@ bool equal_values(const std::string& a, const std::string& b) {
   return left && right && *left == *right;
 }
 
-/// The values of a column, converted to text.
-struct ColumnValues {
-  std::vector<std::string> distinct;   // in order of first occurrence
-  std::vector<int64_t> first_samples;  // first sample with each value of `distinct`
-  std::vector<int32_t> of_sample;      // index in `distinct` of each sample's value
-};
+/// Returns element `i` of `values` as text: the name of its class if it has one.
+std::string text_of(const Tensor& values, int64_t i, const std::vector<std::string>& classes) {
+  const double number = values.at(i);
+  const bool is_class = number >= 0 && number < static_cast<double>(classes.size());
+  if (is_class) return classes[static_cast<size_t>(number)];
+  if (values.dtype() == f64) return ir::float_text(number);
+  if (is_float(values.dtype())) return float_text(static_cast<float>(number));
+  return std::to_string(values.integer(i));
+}
 
-ColumnValues column_values(const SampleSource& data, size_t column, const DataArgs& args) {
+/// Divides the rows of `data` by the values of a column, which are converted to text once each.
+RowsOfSplits rows_of_splits(const SampleSource& data, size_t column, const RowSplit& split,
+                            const DataArgs& args) {
+  constexpr int64_t kRowsAtOnce = int64_t{1} << 16;
   const Column& type = data.columns()[column];
   if (type.numel() != 1) {
     args.fail("column '" + type.name + "' is " + type.str().substr(type.name.size() + 1) +
               ": a column to split by has one value a row");
   }
   const std::vector<std::string> classes = data.classes(type.name);
-  Tensor value(type.dtype, {1});
-  std::vector<std::byte*> to(data.columns().size(), nullptr);
-  to[column] = static_cast<std::byte*>(value.data());
-  ColumnValues values;
-  std::unordered_map<std::string, int32_t> index_of;
-  for (int64_t sample = 0; sample < data.samples(); ++sample) {
-    data.read(sample, {}, to);
-    const double number = value.at(0);
-    const bool is_class = number >= 0 && number < static_cast<double>(classes.size());
-    const std::string text = is_class               ? classes[static_cast<size_t>(number)]
-                             : type.dtype == f64    ? ir::float_text(number)
-                             : is_float(type.dtype) ? float_text(static_cast<float>(number))
-                                                    : std::to_string(value.integer(0));
-    const auto [found, is_new] =
-        index_of.try_emplace(text, static_cast<int32_t>(values.distinct.size()));
-    values.of_sample.push_back(found->second);
-    if (!is_new) continue;
-    values.distinct.push_back(text);
-    values.first_samples.push_back(sample);
+  Tensor values(type.dtype, {std::min(kRowsAtOnce, data.samples())});
+  auto* const bytes = static_cast<std::byte*>(values.data());
+  const auto width = static_cast<size_t>(type.bytes());
+  RowsOfSplits rows;
+  std::vector<std::string> distinct;
+  std::unordered_map<uint64_t, Split> split_of_bits;
+  for (int64_t first = 0; first < data.samples(); first += kRowsAtOnce) {
+    const int64_t count = std::min(kRowsAtOnce, data.samples() - first);
+    data.read_column(first, count, column, bytes);
+    for (int64_t i = 0; i < count; ++i) {
+      uint64_t bits = 0;
+      std::memcpy(&bits, bytes + static_cast<size_t>(i) * width, width);
+      const auto [found, is_new] = split_of_bits.try_emplace(bits);
+      if (is_new) {
+        distinct.push_back(text_of(values, i, classes));
+        found->second =
+            split.split_of(type.name, distinct.back(), [&] { return data.location(first + i); });
+      }
+      for (size_t s = 0; s < rows.size(); ++s)
+        rows[s].append(s == static_cast<size_t>(found->second));
+    }
   }
-  return values;
+  split.check_value_occurs(type.name, distinct);
+  return rows;
 }
 
 }  // namespace
@@ -152,101 +163,93 @@ std::string RowSplit::split_column(const std::vector<std::string>& names) const 
   args_.fail("option split=" + text + ": no column '" + name + "'" + did_you_mean(name, known));
 }
 
-std::vector<int64_t> RowSplit::held_out_rows(int64_t rows) const {
+RowSet RowSplit::held_out_rows(int64_t rows) const {
   const double fraction = fraction_in(*val_, args_);
   const auto seed = static_cast<uint64_t>(args_.get_integer("seed", 0, 0));
   if (rows < 2) args_.fail("a single row cannot be split");
   const auto share = static_cast<int64_t>(std::llround(fraction * static_cast<double>(rows)));
   SampleOrder order;
   order.set(rows, seed, kSplitEpoch);
-  std::vector<int64_t> held_out(static_cast<size_t>(std::clamp<int64_t>(share, 1, rows - 1)));
-  for (size_t i = 0; i < held_out.size(); ++i) held_out[i] = order[static_cast<int64_t>(i)];
-  std::ranges::sort(held_out);
-  return held_out;
+  return {rows, std::clamp<int64_t>(share, 1, rows - 1), [&](int64_t i) { return order[i]; }};
+}
+
+Split RowSplit::split_of(const std::string& column, const std::string& value,
+                         FunctionRef<std::string()> location) const {
+  const std::string text = column_text();
+  if (text != column) {
+    const bool is_equal = equal_values(value, text.substr(column.size() + 1));
+    return is_equal ? Split::validation : Split::train;
+  }
+  if (const std::optional<Split> split = split_of_value(value)) return *split;
+  const std::string shown = ir::escape_control_characters(value);
+  args_.fail(location() + ": column '" + column + "' holds '" + shown +
+             "', which is none of train, val and test; split=" + column + ":" + shown +
+             " takes the rows with this value for validation");
+}
+
+void RowSplit::check_value_occurs(const std::string& column,
+                                  const std::vector<std::string>& values) const {
+  const std::string text = column_text();
+  if (text == column) return;
+  const std::string value = text.substr(column.size() + 1);
+  const auto is_value = [&](const std::string& v) { return equal_values(v, value); };
+  if (std::ranges::any_of(values, is_value)) return;
+  const std::set<std::string> sorted(values.begin(), values.end());
+  args_.fail("no row has the value '" + value + "' in column '" + column + "'" +
+             did_you_mean(value, std::vector<std::string>(sorted.begin(), sorted.end())));
 }
 
 std::vector<Split> RowSplit::splits(const std::string& column,
                                     const std::vector<std::string>& values,
                                     const std::function<std::string(size_t)>& location) const {
-  const std::string text = column_text();
   std::vector<Split> splits;
-  if (text != column) {
-    const std::string value = text.substr(column.size() + 1);
-    for (const std::string& v : values) {
-      splits.push_back(equal_values(v, value) ? Split::validation : Split::train);
-    }
-    if (std::ranges::find(splits, Split::validation) != splits.end()) return splits;
-    const std::set<std::string> sorted(values.begin(), values.end());
-    args_.fail("no row has the value '" + value + "' in column '" + column + "'" +
-               did_you_mean(value, std::vector<std::string>(sorted.begin(), sorted.end())));
-  }
   for (size_t i = 0; i < values.size(); ++i) {
-    const std::optional<Split> split = split_of_value(values[i]);
-    if (split) {
-      splits.push_back(*split);
-      continue;
-    }
-    const std::string value = ir::escape_control_characters(values[i]);
-    args_.fail(location(i) + ": column '" + column + "' holds '" + value +
-               "', which is none of train, val and test; split=" + column + ":" + value +
-               " takes the rows with this value for validation");
+    splits.push_back(split_of(column, values[i], [&] { return location(i); }));
   }
+  check_value_occurs(column, values);
   return splits;
 }
 
-RowSet RowSplit::rows_to_read(int64_t rows, const std::vector<int64_t>& held_out) const {
-  if (is_training()) return all_rows_except(rows, held_out);
-  return {rows, [&](int64_t row) { return std::ranges::binary_search(held_out, row); }};
+RowSet RowSplit::rows_to_read(RowSet held_out) const {
+  return is_training() ? held_out.complement() : std::move(held_out);
 }
 
-RowSet RowSplit::rows_to_read(const std::vector<Split>& splits) const {
-  const auto rows_for = [&](Split split) {
-    return RowSet(std::ssize(splits),
-                  [&](int64_t row) { return splits[static_cast<size_t>(row)] == split; });
-  };
-  RowSet rows = rows_for(selected_);
-  if (rows.size() == 0 && !is_training()) {
-    rows = rows_for(selected_ == Split::test ? Split::validation : Split::test);
+RowSet RowSplit::rows_to_read(RowsOfSplits rows) const {
+  Split split = selected_;
+  if (rows[static_cast<size_t>(split)].size() == 0 && !is_training()) {
+    split = split == Split::test ? Split::validation : Split::test;
   }
-  if (rows.size() == 0 && uses_column_) {
+  RowSet& selected = rows[static_cast<size_t>(split)];
+  if (selected.size() == 0 && uses_column_) {
     args_.fail("option split=" + column_text() + " leaves no row for " +
                (is_training() ? "training" : "validation and test"));
   }
-  return rows;
+  return std::move(selected);
 }
 
 SplitSource split_rows(SampleSourcePtr data, const DataArgs& args, bool has_splits) {
   const RowSplit split(args, has_splits);
-  std::vector<Split> splits;
-  if (split.uses_column()) {
-    std::vector<std::string> names;
-    for (const Column& column : data->columns()) names.push_back(column.name);
-    const std::string column = split.split_column(names);
-    const auto at = static_cast<size_t>(std::ranges::find(names, column) - names.begin());
-    const ColumnValues values = column_values(*data, at, args);
-    const std::vector<Split> split_of_distinct = split.splits(
-        column, values.distinct, [&](size_t i) { return data->location(values.first_samples[i]); });
-    for (const int32_t value : values.of_sample)
-      splits.push_back(split_of_distinct[static_cast<size_t>(value)]);
-    std::vector<ColumnSelection> kept;
-    for (size_t c = 0; c < names.size(); ++c) {
-      if (c != at) kept.push_back({c, names[c]});
-    }
-    data = select_columns(std::move(data), std::move(kept));
-  } else if (split.has_fraction()) {
+  if (split.has_fraction()) {
     const int64_t rows = data->samples();
-    const std::vector<int64_t> held_out = split.held_out_rows(rows);
-    const SplitCounts counts = {.train = rows - std::ssize(held_out),
-                                .validation = std::ssize(held_out)};
-    return {select_rows(std::move(data), split.rows_to_read(rows, held_out)), counts};
-  } else {
-    return {std::move(data), std::nullopt};
+    RowSet held_out = split.held_out_rows(rows);
+    const SplitCounts counts = {.train = rows - held_out.size(), .validation = held_out.size()};
+    return {select_rows(std::move(data), split.rows_to_read(std::move(held_out))), counts};
   }
-  SplitCounts counts;
-  for (const Split s : splits) {
-    ++(s == Split::train ? counts.train : s == Split::test ? counts.test : counts.validation);
+  if (!split.uses_column()) return {std::move(data), std::nullopt};
+  std::vector<std::string> names;
+  for (const Column& column : data->columns()) names.push_back(column.name);
+  const auto at =
+      static_cast<size_t>(std::ranges::find(names, split.split_column(names)) - names.begin());
+  RowsOfSplits rows = rows_of_splits(*data, at, split, args);
+  const SplitCounts counts = {.train = rows[static_cast<size_t>(Split::train)].size(),
+                              .validation = rows[static_cast<size_t>(Split::validation)].size(),
+                              .test = rows[static_cast<size_t>(Split::test)].size()};
+  std::vector<ColumnSelection> kept;
+  for (size_t c = 0; c < names.size(); ++c) {
+    if (c != at) kept.push_back({c, names[c]});
   }
-  return {select_rows(std::move(data), split.rows_to_read(splits)), counts};
+  data = select_columns(std::move(data), std::move(kept));
+  return {select_rows(std::move(data), split.rows_to_read(std::move(rows))), counts};
 }
 
 }  // namespace fluid

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@ namespace fluid {
 
 /// The split that a row belongs to.
 enum class Split : uint8_t { train, validation, test };
+
+/// The rows of each Split.
+using RowsOfSplits = std::array<RowSet, 3>;
 
 /// Splits the rows of data by the options of its SPEC:
 /// - val=FRACTION holds out random rows for validation. The choice depends only on the option
@@ -37,24 +41,30 @@ class RowSplit {
   /// Returns the column of split=COLUMN. Throws UserError unless it is one of `names`.
   std::string split_column(const std::vector<std::string>& names) const;
 
-  /// Returns the rows among `rows` that option val holds out for validation, in ascending order.
-  /// Throws UserError if there is only one row.
-  std::vector<int64_t> held_out_rows(int64_t rows) const;
+  /// Returns the rows among `rows` that option val holds out for validation. Throws UserError if
+  /// there is only one row.
+  RowSet held_out_rows(int64_t rows) const;
+  /// Returns the split for `value`, a value of column `column`. `location` returns the location of
+  /// a row with this value, for messages. Throws UserError for a value that is not a split name.
+  Split split_of(const std::string& column, const std::string& value,
+                 FunctionRef<std::string()> location) const;
+  /// With split=COLUMN:VALUE, throws UserError unless VALUE is one of `values`, the distinct values
+  /// of column `column`.
+  void check_value_occurs(const std::string& column, const std::vector<std::string>& values) const;
   /// Returns the split for each of `values`, the distinct values of column `column` in order of
-  /// first occurrence. `location`(i) returns the location of the first row with values[i], for
-  /// messages. Throws UserError for a value that is not a split name. With split=COLUMN:VALUE,
-  /// throws UserError if no row has VALUE.
+  /// first occurrence. `location`(i) returns the location of the first row with values[i]. Throws
+  /// UserError as split_of() and check_value_occurs() do.
   std::vector<Split> splits(const std::string& column, const std::vector<std::string>& values,
                             const std::function<std::string(size_t)>& location) const;
 
   /// Whether the data is opened for training.
   bool is_training() const { return is_training_; }
-  /// Returns the rows to read of those that option val splits. `held_out`: held_out_rows(rows).
-  RowSet rows_to_read(int64_t rows, const std::vector<int64_t>& held_out) const;
-  /// Returns the rows to read of those that belong to `splits`. Without validation rows, split val
+  /// Returns the rows to read of those that option val splits. `held_out`: held_out_rows().
+  RowSet rows_to_read(RowSet held_out) const;
+  /// Returns the rows to read of those that split=COLUMN splits. Without validation rows, split val
   /// reads the test rows. Without test rows, split test reads the validation rows. Throws UserError
   /// if no row is left.
-  RowSet rows_to_read(const std::vector<Split>& splits) const;
+  RowSet rows_to_read(RowsOfSplits rows) const;
 
  private:
   std::string column_text() const;  ///< split=COLUMN[:VALUE], for messages

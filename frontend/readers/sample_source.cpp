@@ -183,6 +183,15 @@ class ColumnsSource : public ForwardedSource, public BatchTransform {
 
 }  // namespace
 
+void SampleSource::read_column(int64_t first, int64_t count, size_t column, std::byte* to) const {
+  std::vector<std::byte*> buffers(columns().size(), nullptr);
+  const int64_t bytes = columns()[column].bytes();
+  for (int64_t i = 0; i < count; ++i) {
+    buffers[column] = to + i * bytes;
+    read(first + i, {}, buffers);
+  }
+}
+
 Image SampleSource::image(int64_t sample, size_t column, const AugmentationSeed& seed) const {
   const Column& type = columns().at(column);
   std::vector<uint8_t> planes(static_cast<size_t>(type.bytes()));

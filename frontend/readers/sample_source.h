@@ -24,6 +24,9 @@ class SampleSource : public SampleData {
   /// and the record, if the sample cannot be read.
   virtual void read(int64_t sample, const AugmentationSeed& seed,
                     std::span<std::byte* const> to) const = 0;
+  /// Writes column `column` of `count` samples from `first` on to `to`, of Column::bytes() each.
+  /// Throws UserError as read() does.
+  virtual void read_column(int64_t first, int64_t count, size_t column, std::byte* to) const;
   /// Returns the image in column `column`, a u8 column of shape [channels, height, width]. The
   /// height and width of the image may differ from those of the column.
   virtual Image image(int64_t sample, size_t column, const AugmentationSeed& seed) const;

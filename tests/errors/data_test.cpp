@@ -4,6 +4,7 @@
 
 #include "frontend/files/npy.h"
 #include "ir/atomic_file.h"
+#include "ir/stopwatch.h"
 #include "tests/support/fluidrun_test.h"
 
 namespace fluid::data_test {
@@ -37,6 +38,16 @@ TEST_F(OwnData, OneFileTrainsAndValidates) {
   EXPECT_EQ(std::ranges::count(held.output, '\n'), 10) << held.output;
   EXPECT_EQ(trained.output.find("also trained on"), std::string::npos) << trained.output;
   expect_error("train line.fir --data rows.csv", "(did you mean 'csv:rows.csv?label=COLUMN'?)");
+}
+
+TEST_F(OwnData, AnErrorOfTheTrainingDataDoesNotWaitForTheValidationData) {
+  const Stopwatch watch;
+  for (const std::string command : {"sleep 50", "while cat y.npy; do :; done"}) {
+    write_npy(dir_.file("y.npy"), Tensor(f32, {1, 1}));
+    expect_error("train line.fir --data npy:x=none.npy --val 'pipe:" + command + "?columns=y'",
+                 "cannot read 'none.npy'");
+  }
+  EXPECT_LT(watch.ms(), 30'000);
 }
 
 TEST_F(OwnData, ValidationOnRowsThatTrainIsSaid) {

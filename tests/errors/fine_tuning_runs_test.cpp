@@ -83,6 +83,23 @@ TEST_F(FineTuningRuns, OfGroupsAreEqual) {
   EXPECT_GT(std::abs(end.find("b.w")->at(0) - start.find("b.w")->at(0)), 1e-3);
 }
 
+TEST_F(FineTuningRuns, KeepTheDtypeOfMergedWeights) {
+  const TensorFile base = train("--dtype f64");
+  std::filesystem::rename(dir_.file("out.safetensors"), dir_.file("base.safetensors"));
+  const TensorFile adapters =
+      train("--dtype f64 --params base.safetensors --lora 'a:rank=1,alpha=1'");
+  std::filesystem::rename(dir_.file("out.safetensors"), dir_.file("lora.safetensors"));
+  const Result result = run(
+      "merge net.fir --params base.safetensors --adapters lora.safetensors --save m.safetensors");
+  ASSERT_EQ(result.code, 0) << result.output;
+  const TensorFile merged = read_safetensors(dir_.file("m.safetensors"));
+  ASSERT_EQ(merged.find("a.w")->dtype(), f64);
+  EXPECT_DOUBLE_EQ(merged.find("a.w")->at(0),
+                   base.find("a.w")->at(0) +
+                       adapters.find("a.w.lora_a")->at(0) * adapters.find("a.w.lora_b")->at(0));
+  EXPECT_EQ(merged.find("b.w")->at(0), base.find("b.w")->at(0)) << "not adapted";
+}
+
 TEST_F(FineTuningRuns, OfAdaptersAreEqual) {
   expect_same_in_all_runs("--lora 'a:rank=2,alpha=4' --lora 'b:rank=1'");
   std::filesystem::rename(dir_.file("out.safetensors"), dir_.file("lora.safetensors"));
@@ -105,6 +122,7 @@ TEST_F(FineTuningRuns, OfAdaptersAreEqual) {
     return std::stod(r.output.substr(r.output.find("loss ") + 5));
   };
   EXPECT_NEAR(loss(merged), loss(adapted), 1e-5 * loss(adapted));
+  EXPECT_EQ(read_safetensors(dir_.file("merged.safetensors")).find("a.w")->dtype(), f32);
   EXPECT_NEAR(loss(from_checkpoint), loss(adapted), 1e-5 * loss(adapted));
   const Result replaced =
       run("eval net.fir --params merged.safetensors --adapters run/last/parameters.safetensors "

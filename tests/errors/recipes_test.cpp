@@ -241,8 +241,19 @@ TEST_F(RecipesOfAProgram, KeepTheSettingsOfTheProgram) {
   for (const char* flag : {"--lr 0.5", "--optimizer sgd", "--schedule constant", "--ema 0.5"}) {
     expect_error(kTrain + "--recipes s,d " + flag, std::string(flag) + ": changes the only recipe");
   }
-  expect_late_error(kTrain + "--recipes s,d --find-lr",
-                    "find_learning_rate: program 'two' has several recipes");
+  expect_late_error(kTrain + "--recipes s:2,d --find-lr",
+                    "--find-lr finds the learning rate of one recipe: give --recipes NAME, not "
+                    "squares:2,distances:1");
+  expect_late_error(kTrain + "--recipes s,d --overfit 2",
+                    "--overfit needs one recipe, whose loss is an output; --recipes NAME selects");
+}
+
+TEST_F(RecipesOfAProgram, HaveALearningRateOfTheirOwnToFind) {
+  for (const char* recipe : {"squares", "distances"}) {
+    const Result result = run(kTrain + "--find-lr --recipes " + recipe);
+    EXPECT_EQ(result.code, 0) << result.output;
+    EXPECT_NE(result.output.find("suggested learning rate: "), std::string::npos) << result.output;
+  }
 }
 
 TEST_F(RecipesOfAProgram, AreChangedOneByOne) {

@@ -85,6 +85,11 @@ TEST(LearningRateFinder, SaysWhatItNeeds) {
     Reader data = samples();
     expect_user_error([&] { find_learning_rate(exe, net, data, options); }, message);
   };
+  Program two("two");
+  const Value loss = mean(square(two.parameter("w", {1}, Init::zeros())));
+  two.output("loss", loss);
+  for (const char* name : {"one", "other"}) minimize(loss, SGD{}, {.name = name});
+  rejected(two, {}, "has several recipes: name one in LearningRateFinderOptions::recipe");
   rejected(regression(Schedule()), {}, "the program needs the schedule 'manual'");
   rejected(regression(Manual(), false), {}, "the minimized loss is not an output");
   rejected(regression(), {.first = 0}, "the rates must rise from above 0, not from 0.0 to 10.0");

@@ -116,6 +116,9 @@ TEST(Recipes, TrainAGanAsPyTorchDoes) {
                              1e-9);
   EXPECT_EQ(exe.parameter("discriminator:update").item(), 20);
   EXPECT_EQ(exe.parameter("generator:update").item(), 10);
+  const OutputViews drawn =
+      exe.eval({{"image", image_of(0)}, {"noise", golden_tensor(200, {kBatchSize, kLatent})}});
+  EXPECT_EQ(drawn["image"].shape(), image_of(0).shape());
 }
 
 TEST(Recipes, AreACycleOfTheTrainer) {

@@ -4,10 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <stop_token>
 #include <thread>
 
 #include "frontend/files/npy.h"
@@ -241,6 +243,20 @@ TEST_F(Pipe, MistakesOfAStreamAreNamed) {
   expect_user_error([&] { open_data(spec("cat x0 y0", "&stream")).dataset(); },
                     "is a stream, not in memory");
   expect_user_error([&] { open_data("digits?stream"); }, "no option or column 'stream'");
+}
+
+TEST_F(Pipe, AStopEndsTheCommand) {
+  std::stop_source stop;
+  const OpenOptions options{.stop = stop.get_token()};
+  const Stopwatch watch;
+  std::jthread request([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    stop.request_stop();
+  });
+  for (const std::string command : {"while cat x0 y0; do :; done", "sleep 50"}) {
+    expect_user_error([&] { open_data(spec(command, ""), "train", options); }, "is no longer read");
+  }
+  EXPECT_LT(watch.ms(), 20'000);
 }
 
 TEST_F(Pipe, AStalledProcessIsEnded) {

@@ -137,6 +137,19 @@ TEST_F(RowSplit, ASetOfRowsFindsEachByItsIndex) {
       const RowSet set(rows, [&](int64_t row) { return row % step == step - 1; });
       for (int64_t i = 0; i < set.size(); ++i) found.push_back(set[i]);
       EXPECT_EQ(found, expected) << rows << " " << step;
+      const RowSet reversed(rows, std::ssize(expected), [&](int64_t i) {
+        return expected[expected.size() - 1 - static_cast<size_t>(i)];
+      });
+      const RowSet others = set.complement();
+      EXPECT_EQ(others.size(), rows - set.size());
+      for (int64_t i = 0; i < set.size(); ++i) EXPECT_EQ(reversed[i], set[i]);
+      for (int64_t i = 0; i < others.size(); ++i) EXPECT_FALSE(set.contains(others[i]));
+      for (int64_t row = 0; row < rows; ++row) {
+        EXPECT_EQ(set.contains(row), row % step == step - 1);
+        EXPECT_NE(set.contains(row), others.contains(row));
+      }
+      EXPECT_FALSE(set.contains(rows) || others.contains(rows));
+      EXPECT_EQ(others.bytes(), set.bytes());
     }
   }
 }
