@@ -39,15 +39,17 @@ void expect_ops_assemble(DType dtype, size_t shard) {
       }
     }
   }
+  // Initial values are computed in f64, once. Gradients of attention spill for half-precision
+  // operands of depth 4 and less, whose products are unrolled.
   const auto spilling = std::ranges::stable_partition(kernels, [](const kir::Kernel& kernel) {
-    return !kernel.name.starts_with("truncated_normal");
+    return !kernel.name.starts_with("truncated_normal") &&
+           !kernel.name.starts_with("attention_grad");
   });
-  const std::vector<kir::Kernel> initialisers(spilling.begin(), spilling.end());
+  const std::vector<kir::Kernel> may_spill(spilling.begin(), spilling.end());
   kernels.erase(spilling.begin(), spilling.end());
   expect_assembles(assembler, std::move(kernels), gpu_architectures());
-  // It computes initial values in f64, once.
-  if (!initialisers.empty())
-    expect_assembles(assembler, initialisers, gpu_architectures(), {.spilled = 128});
+  if (!may_spill.empty())
+    expect_assembles(assembler, may_spill, gpu_architectures(), {.spilled = 256});
 }
 
 class Ptx : public ::testing::TestWithParam<std::tuple<DType, size_t>> {};
