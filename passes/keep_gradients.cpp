@@ -1,6 +1,7 @@
 #include "ops/random/initializer.h"
 #include "ops/record.h"
 #include "ops/source/kept_gradient.h"
+#include "passes/collective_order.h"
 #include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
@@ -18,14 +19,11 @@ bool run_keep_gradients(ir::Program& program, const Options&, const Target&) {
     const std::string& name = recipe.parameters()[i];
     const ir::Op& param = *graph.find_indexed("param", name);
     if (!param.attrs.get_or(kKeepGradient, false)) continue;
-    if (recipe.is_sharded()) {
-      throw UserError(
-          param.loc,
-          "the gradient of '" + name +
-              "' cannot be kept with DistributedOptions::zero 1: each rank has only a part");
-    }
     const ir::ScopedRecording as(graph, recipe.recording(name));
-    const Value gradient = recipe.gradient(i);
+    Value gradient = recipe.gradient(i);
+    if (recipe.is_sharded()) {  // each rank has 0 outside of its shard
+      gradient = record_collective(graph, "all_reduce", {gradient}, param.loc)[0];
+    }
     const std::string state = kept_gradient_name(name);
     record_source(graph, "state", state, gradient.type(), {{kScratchAttribute, true}}, param.loc);
     record_store(graph, state, gradient, param.loc);

@@ -35,6 +35,27 @@ TEST_F(Dump, WritesGradientsParametersAndValues) {
   EXPECT_FALSE(std::filesystem::exists(dir_.file("values/step-0004.w.npy")));
 }
 
+/// With ZeRO-1 each rank has the sums of a shard only.
+TEST_F(Dump, OfRanksHasTheGradientOfTheWholeBatch) {
+  const std::string train =
+      "train mnist_fluid --data 'digits?limit=20' --max-steps 1 --dump fc0.w.grad ";
+  ASSERT_EQ(run(train + "--batch 10 --dump-dir alone").code, 0);
+  const auto gradient = [&](const std::string& folder) {
+    return read_npy(dir_.file(folder + "/step-0001.fc0.w.grad.npy"));
+  };
+  const Tensor expected = gradient("alone");
+  for (const std::string zero : {"0", "1"}) {
+    const Result result = run("launch --nproc 2 -- " + kFluidrun + " " + train +
+                              "--batch 5 --dump-dir zero" + zero + " --zero " + zero);
+    ASSERT_EQ(result.code, 0) << result.output;
+    const Tensor whole = gradient("zero" + zero);
+    ASSERT_EQ(whole.shape(), expected.shape());
+    for (int64_t i = 0; i < whole.numel(); ++i) {
+      ASSERT_NEAR(whole.at(i), expected.at(i), 1e-5) << i << " with --zero " << zero;
+    }
+  }
+}
+
 /// A checkpoint fits runs that dump other values, or none. A resumed run dumps its own first steps.
 TEST_F(Dump, GoesWithCheckpoints) {
   const std::string train = "train line.fir --data 'synthetic-linear?n=70' --batch 10 ";
