@@ -308,7 +308,7 @@ bool is_random_crop(const StageArgs& args, Size before) {
   return size.height != before.height || size.width != before.width;
 }
 
-/// Of parts with one area and one aspect ratio, the whole image alone has one position.
+/// The stage draws a position, too, unless the part is the whole image.
 bool is_random_resized_crop(const StageArgs& args, Size) {
   const augment::ResizedCropOptions options = resized_crop_options(args);
   return options.scale.low < 1 || has_choice(options.ratio);
