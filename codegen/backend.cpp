@@ -2,6 +2,7 @@
 
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/ErrorHandling.h>
@@ -143,8 +144,10 @@ struct Backend::Impl {
     module->setTargetTriple(triple_of(spec.triple));
     module->setDataLayout(target->createDataLayout());
     const Device device = spec.gpu ? Device::gpu : Device::cpu;
+    const bool avx512 = !spec.gpu && target->getTargetTriple().isX86() &&
+                        target->getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512vl");
     for (const NamedKernel& k : kernels)
-      KernelEmitter(*module, *k.kernel, device).emit_kernel(k.symbol);
+      KernelEmitter(*module, *k.kernel, device, avx512).emit_kernel(k.symbol);
     for (llvm::Function& f : *module) {
       if (f.isDeclaration()) continue;
       f.addFnAttr("target-cpu", spec.cpu);

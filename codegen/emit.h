@@ -19,11 +19,12 @@ enum class Device : uint8_t { cpu, gpu };
 
 /// Version of the emitter, part of the keys of the object cache. Must be incremented when the
 /// emitter generates different code for the same kernel IR.
-inline constexpr int kEmitterVersion = 16;
+inline constexpr int kEmitterVersion = 17;
 
 class KernelEmitter {
  public:
-  KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, Device device);
+  /// `avx512`: whether the target is a CPU with AVX-512 F and VL.
+  KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, Device device, bool avx512);
   /// Adds the function `symbol` to the module and, if the kernel has a finish function,
   /// `symbol`_finish. CPU: void(ptr buffers, i64 batch, i64 begin, i64 end) runs blocks [begin,
   /// end). GPU: the parameters are the addresses of all buffers, then the batch size. Each thread
@@ -186,6 +187,7 @@ class KernelEmitter {
   llvm::Module& module_;
   const kir::Kernel& kernel_;
   const Device device_;
+  const bool avx512_;
   const int64_t lanes_;
   const int64_t thread_group_size_;
   llvm::IRBuilder<> b_;

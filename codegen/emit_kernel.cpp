@@ -20,11 +20,13 @@ constexpr int64_t kMinResidentThreads = 384;
 
 }  // namespace
 
-KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, Device device)
+KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, Device device,
+                             bool avx512)
     : context_(module.getContext()),
       module_(module),
       kernel_(kernel),
       device_(device),
+      avx512_(avx512),
       lanes_(device == Device::cpu ? kir::lanes_of(kernel)
                                    : std::max<int64_t>(kernel.vector_width, 1)),
       thread_group_size_(kernel.thread_group_size),

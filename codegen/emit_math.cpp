@@ -13,34 +13,33 @@ namespace {
 namespace coef = coefficients;
 using llvm::Value;
 
-/// Range-reduced argument of exp: x = n ln 2 + r + low with |r| <= ln(2) / 2. `low` is the rounding
-/// error of r.
+/// Range-reduced argument of exp: x = n ln 2 + r + low with an integer n and |r| <= ln(2) / 2.
 struct Reduced {
   Value* r;
-  Value* low;
-  Value* n;  // integer exponent of 2
+  Value* low;  // rounding error of r; null in f32, where the error changes exp by 1/4 ulp at most
+  MathOps::Exponent n;
 };
 
 /// Cody-Waite range reduction, with ln 2 as a sum of two constants. The product of n and the first
 /// constant is exact.
 Reduced reduce_exp(MathOps& m, Value* x) {
   constexpr double kLog2E = 1.44269504088896340736;
-  Value* shifted = m.fma(x, m.constant(kLog2E), m.constant(m.round_magic()));
-  Value* n = m.sub(shifted, m.constant(m.round_magic()));
+  MathOps::Exponent n = m.round(m.fma(x, m.constant(kLog2E), m.constant(m.round_magic())));
   Value* ln2_low = m.constant(-m.by_width(coef::kLn2Low32, coef::kLn2Low64));
-  Value* high = m.fma(n, m.constant(-m.by_width(coef::kLn2High32, coef::kLn2High64)), x);
-  Value* r = m.fma(n, ln2_low, high);
-  Value* low = m.fma(n, ln2_low, m.sub(high, r));
-  return {r, low, m.isub(m.to_bits(shifted), m.to_bits(m.constant(m.round_magic())))};
+  Value* high = m.fma(n.as_float, m.constant(-m.by_width(coef::kLn2High32, coef::kLn2High64)), x);
+  Value* r = m.fma(n.as_float, ln2_low, high);
+  Value* low = m.wide() ? m.fma(n.as_float, ln2_low, m.sub(high, r)) : nullptr;
+  return {r, low, n};
 }
 
 /// Returns exp(r + low) - 1.
 Value* expm1_near_zero(MathOps& m, const Reduced& a) {
   Value* p = m.polynomial(m.table_by_width(coef::kExp32, coef::kExp64), a.r);
-  return m.add(a.r, m.fma(m.mul(a.r, a.r), p, a.low));
+  Value* square = m.mul(a.r, a.r);
+  return a.low ? m.add(a.r, m.fma(square, p, a.low)) : m.fma(square, p, a.r);
 }
 
-/// Returns exp(x + low). The result may be subnormal.
+/// Returns exp(x + low). The result may be subnormal. `low` is for f64.
 Value* exp_of(MathOps& m, Value* x, Value* low = nullptr) {
   x = m.clamp(x, m.by_width(-104.0, -746.0), m.by_width(89.0, 710.0));
   Reduced a = reduce_exp(m, x);
@@ -56,18 +55,16 @@ Value* exp_of(MathOps& m, Value* x, Value* low = nullptr) {
 Value* exp2_of(MathOps& m, Value* x) {
   constexpr double kLn2 = 0.69314718055994530942;
   x = m.clamp(x, m.by_width(-152.0, -1078.0), m.by_width(129.0, 1025.0));
-  Value* magic = m.constant(m.round_magic());
-  Value* shifted = m.add(x, magic);
-  Value* r = m.mul(m.sub(x, m.sub(shifted, magic)), m.constant(kLn2));
-  Value* n = m.isub(m.to_bits(shifted), m.to_bits(magic));
-  return m.ldexp(m.add(m.constant(1), expm1_near_zero(m, {r, m.constant(0), n})), n);
+  const MathOps::Exponent n = m.round(m.add(x, m.constant(m.round_magic())));
+  Value* r = m.mul(m.sub(x, n.as_float), m.constant(kLn2));
+  return m.ldexp(m.add(m.constant(1), expm1_near_zero(m, {r, nullptr, n})), n);
 }
 
 Value* expm1_of(MathOps& m, Value* x) {
   Value* clamped = m.clamp(x, m.by_width(-30.0, -60.0), m.by_width(89.0, 710.0));
   Reduced a = reduce_exp(m, clamped);
   Value* p = expm1_near_zero(m, a);
-  Value* s = m.pow2(m.isub(a.n, m.int_constant(1)));  // 2^(n-1), because 2^n may overflow
+  Value* s = m.pow2(m.isub(a.n.as_int, m.int_constant(1)));  // 2^(n-1), because 2^n may overflow
   Value* y = m.fma(s, p, m.sub(s, m.constant(0.5)));
   return m.select(m.eq(x, m.constant(0)), x, m.add(y, y));
 }
@@ -166,9 +163,10 @@ Value* half_exp_sum(MathOps& m, Value* x, bool subtract) {
   Reduced a = reduce_exp(m, m.clamp(x, 0, m.by_width(89.6, 710.7)));
   Value* p = expm1_near_zero(m, a);
   Value* q = m.div(p, m.add(m.constant(1), p));
-  Value* large = m.pow2(m.isub(a.n, m.int_constant(2)));  // 2^n / 4, because 2^n may overflow
-  Value* small = m.pow2(m.isub(m.int_constant(-2), a.n));
-  small = m.select(m.test_bits(a.n, -64), m.constant(0), small);  // negligible for n >= 64
+  Value* large =
+      m.pow2(m.isub(a.n.as_int, m.int_constant(2)));  // 2^n / 4, because 2^n may overflow
+  Value* small = m.pow2(m.isub(m.int_constant(-2), a.n.as_int));
+  small = m.select(m.test_bits(a.n.as_int, -64), m.constant(0), small);  // negligible for n >= 64
   if (subtract) small = m.neg(small);
   Value* y = m.add(m.add(large, small), m.fma(large, p, m.neg(m.mul(small, q))));
   return m.add(y, y);
@@ -207,17 +205,16 @@ Value* sigmoid_of(MathOps& m, Value* x) {
   return m.fma(m.neg(y), relative, y);
 }
 
-/// erf(x) with z = |x|: x + x P(x^2) for z < 1, else 1 - exp(-z^2) Q((z-2)/(z+2)) with the sign of
-/// x.
+/// erf(x): x + x P(x^2) for |x| < 1, else 1 - exp(-x^2) Q(|x| - 2) with the sign of x. Computes
+/// exp(-x^2) from x alone, so that it is shared with the derivative of erf in one kernel.
 Value* erf_of(MathOps& m, Value* x) {
   Value* z = m.mul(x, x);
   Value* near = m.fma(x, m.polynomial(m.table_by_width(coef::kErf32, coef::kErf64), z), x);
-  Value* magnitude = m.clamp(m.abs(x), 1, m.by_width(4.0, 6.0));
-  Value* u = m.div(m.sub(magnitude, m.constant(2)), m.add(magnitude, m.constant(2)));
+  Value* magnitude = m.abs(x);
+  Value* u = m.sub(m.at_most(magnitude, m.by_width(4.0, 6.0)), m.constant(2));
   Value* q = m.polynomial(m.table_by_width(coef::kErfc32, coef::kErfc64), u);
-  Value* e = exp_of(m, m.neg(m.mul(magnitude, magnitude)));
-  Value* far = m.fma(m.neg(e), q, m.constant(1));
-  return m.select(m.lt(m.abs(x), m.constant(1)), near, m.copy_sign(far, x));
+  Value* far = m.fma(m.neg(exp_of(m, m.neg(z))), q, m.constant(1));
+  return m.select(m.lt(magnitude, m.constant(1)), near, m.copy_sign(far, x));
 }
 
 /// log(x) of an f64 x > 0, as k ln 2 + 2s + 2 s^3/3 + s^5 T(s^2). The first three terms are summed
@@ -282,8 +279,8 @@ Value* power_of(MathOps& m, Value* x, Value* y) {
 
 }  // namespace
 
-Value* emit_elementary_function(llvm::IRBuilder<>& b, ScalarOp op, Value* x) {
-  MathOps m(b, x->getType());
+Value* emit_elementary_function(llvm::IRBuilder<>& b, ScalarOp op, Value* x, bool avx512) {
+  MathOps m(b, x->getType(), avx512);
   switch (op) {
     case ScalarOp::exp:
       return exp_of(m, x);

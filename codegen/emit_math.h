@@ -9,8 +9,10 @@ namespace fluid::emit {
 /// approximations, without calls. `op` is exp, exp2, expm1, log, log2, log1p, sinh, cosh, tanh,
 /// erf, sigmoid or an op of emit_trigonometric_function(). For every argument, the error is within
 /// 2 ulp for f32 and 4 ulp for f64. Infinities, NaNs, zeros and subnormals are handled as in the C
-/// library (ISO C99, F.9).
-llvm::Value* emit_elementary_function(llvm::IRBuilder<>& b, ScalarOp op, llvm::Value* x);
+/// library (ISO C99, F.9). `avx512`: whether the target has AVX-512 F and VL; the results are the
+/// same.
+llvm::Value* emit_elementary_function(llvm::IRBuilder<>& b, ScalarOp op, llvm::Value* x,
+                                      bool avx512);
 /// Emits sin, cos, tan, asin, acos or atan of `x`, with the error bounds of
 /// emit_elementary_function().
 llvm::Value* emit_trigonometric_function(llvm::IRBuilder<>& b, ScalarOp op, llvm::Value* x);

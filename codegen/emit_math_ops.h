@@ -14,12 +14,21 @@ class MathOps {
  public:
   using Value = llvm::Value;
 
-  MathOps(llvm::IRBuilder<>& b, llvm::Type* type)
+  /// An integral value, in both representations.
+  struct Exponent {
+    Value* as_float;
+    Value* as_int;
+  };
+
+  MathOps(llvm::IRBuilder<>& b, llvm::Type* type, bool avx512 = false)
       : b_(b),
         type_(type),
+        avx512_(avx512),
         wide_(type->getScalarType()->isDoubleTy()),
         ints_(type->getWithNewType(wide_ ? b.getInt64Ty() : b.getInt32Ty())) {}
 
+  /// Whether the float type is f64.
+  bool wide() const { return wide_; }
   /// Returns `narrow` if the float type is f32, and `wide` if the float type is f64.
   template <class T>
   T by_width(T narrow, T wide) const {
@@ -64,9 +73,10 @@ class MathOps {
   }
   /// Clamps x to [low, high]; NaN stays NaN.
   Value* clamp(Value* x, double low, double high) {
-    x = select(lt(x, constant(low)), constant(low), x);
-    return select(lt(constant(high), x), constant(high), x);
+    return at_most(select(lt(x, constant(low)), constant(low), x), high);
   }
+  /// Returns the smaller of x and `high`; NaN stays NaN.
+  Value* at_most(Value* x, double high) { return select(lt(constant(high), x), constant(high), x); }
 
   Value* eq(Value* a, Value* b) { return b_.CreateFCmpOEQ(a, b); }
   Value* ne(Value* a, Value* b) { return b_.CreateFCmpUNE(a, b); }
@@ -114,10 +124,17 @@ class MathOps {
   Value* pow2(Value* n) {
     return from_bits(shl(iadd(n, int_constant(by_width(127, 1023))), mantissa_bits()));
   }
-  /// y * 2^n, computed in two steps, so that the result may be subnormal or infinite.
-  Value* ldexp(Value* y, Value* n) {
-    Value* first = ashr(n, 1);
-    return mul(mul(y, pow2(first)), pow2(isub(n, first)));
+  /// Returns round(x), given `shifted` = x + round_magic().
+  Exponent round(Value* shifted) {
+    Value* magic = constant(round_magic());
+    return {sub(shifted, magic), isub(to_bits(shifted), to_bits(magic))};
+  }
+  /// y * 2^n, without AVX-512 computed in two steps, so that the result may be subnormal or
+  /// infinite.
+  Value* ldexp(Value* y, const Exponent& n) {
+    if (const llvm::Intrinsic::ID scale = scalef()) return emit_scalef(scale, y, n.as_float);
+    Value* first = ashr(n.as_int, 1);
+    return mul(mul(y, pow2(first)), pow2(isub(n.as_int, first)));
   }
 
   /// Loads table[index] from a constant table of 64-bit words.
@@ -174,8 +191,33 @@ class MathOps {
   }
 
  private:
+  /// Returns the intrinsic of AVX-512 that multiplies vectors of the float type by powers of 2, or
+  /// not_intrinsic if there is none.
+  llvm::Intrinsic::ID scalef() const {
+    if (!avx512_ || !type_->isVectorTy()) return llvm::Intrinsic::not_intrinsic;
+    switch (type_->getPrimitiveSizeInBits().getFixedValue()) {
+      case 512:
+        return wide_ ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_512
+                     : llvm::Intrinsic::x86_avx512_mask_scalef_ps_512;
+      case 256:
+        return wide_ ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_256
+                     : llvm::Intrinsic::x86_avx512_mask_scalef_ps_256;
+      default:
+        return llvm::Intrinsic::not_intrinsic;
+    }
+  }
+  Value* emit_scalef(llvm::Intrinsic::ID intrinsic, Value* y, Value* n) {
+    const uint64_t lanes = llvm::cast<llvm::FixedVectorType>(type_)->getNumElements();
+    Value* all = llvm::Constant::getAllOnesValue(b_.getIntNTy(lanes < 8 ? 8 : unsigned(lanes)));
+    std::vector<Value*> operands = {y, n, y, all};
+    constexpr int kCurrentRounding = 4;
+    if (type_->getPrimitiveSizeInBits() == 512) operands.push_back(b_.getInt32(kCurrentRounding));
+    return b_.CreateIntrinsic(intrinsic, operands);
+  }
+
   llvm::IRBuilder<>& b_;
   llvm::Type* type_;
+  bool avx512_;
   bool wide_;
   llvm::Type* ints_;
 };

@@ -24,7 +24,7 @@ Value* reduce_once(MathOps& m, Value* x, Value* y) {
   Value* difference = m.isub(exponent_of(m, x), exponent_of(m, y));
   Value* shift =
       m.imax(m.isub(difference, m.int_constant(m.mantissa_bits() - 1)), m.int_constant(0));
-  Value* divisor = m.ldexp(y, shift);
+  Value* divisor = m.ldexp(y, {m.to_float(shift), shift});
   Value* quotient = m.floor(m.div(x, divisor));
   Value* rest = m.exact_fma(m.neg(quotient), divisor, x);
   // The quotient is 1 too large if the division rounded up to the next integer.

@@ -265,7 +265,7 @@ llvm::Value* KernelEmitter::emit_unary(const Expr& e) {
       return b_.CreateFCmpOLT(size, llvm::ConstantFP::getInfinity(x->getType()));
     }
     default:
-      return emit_elementary_function(b_, e.op(), x);
+      return emit_elementary_function(b_, e.op(), x, avx512_);
   }
 }
 

@@ -8,8 +8,8 @@ namespace fluid::emit::coefficients {
 
 /// f32 coefficients of (exp(r) - 1 - r) / r^2 as a polynomial in r for |r| <= ln(2)/2.
 inline constexpr double kExp32[] = {
-    0x1.0000000ba132cp-1, 0x1.5555555a800cdp-3,  0x1.5554e8a22b84cp-5,
-    0x1.1110e0c5c7f50p-7, 0x1.6d43af18200d3p-10, 0x1.a1256cd2f13c2p-13,
+    0x1.0000000000000p-1, 0x1.5554dc8961859p-3,  0x1.555518f5d1200p-5,
+    0x1.120be1dcb42dcp-7, 0x1.6d117cc039048p-10,
 };
 /// f32 coefficients of (2 atanh(s) - 2 s) / s^3 as a polynomial in s^2 for s = f/(2+f).
 inline constexpr double kLog32[] = {
@@ -46,16 +46,16 @@ inline constexpr double kErf32[] = {
     0x1.06eba7f673903p-3, -0x1.81273e7a02443p-2,  0x1.ce2d10ed44e09p-4,  -0x1.b7faba961c85ap-6,
     0x1.541270c79ca2cp-8, -0x1.a45087f1a200ap-11, 0x1.4a5690869d13fp-14,
 };
-/// f32 coefficients of erfc(x) exp(x^2) as a polynomial in (x-2)/(x+2) for 1 <= x <= 4.
+/// f32 coefficients of erfc(x) exp(x^2) as a polynomial in x-2 for 1 <= x <= 4.
 inline constexpr double kErfc32[] = {
-    0x1.058671b52c776p-2, -0x1.b5703e7d75cd5p-2, 0x1.eeea7ec2e6509p-3,   -0x1.43744543d7062p-4,
-    0x1.e9359d4846097p-9, 0x1.be5ff81c8a57fp-8,  -0x1.b75728d526aefp-11,
+    0x1.058690857a15dp-2, -0x1.b57365377644bp-4,  0x1.56309ea30ddcdp-5,  -0x1.fba5b1030c0a5p-7,
+    0x1.6d29d32602574p-8, -0x1.a431820f63dd7p-10, 0x1.26015258af00ap-11, -0x1.97c3f2b4f93a3p-12,
 };
 /// f64 coefficients of (exp(r) - 1 - r) / r^2 as a polynomial in r for |r| <= ln(2)/2.
 inline constexpr double kExp64[] = {
-    0x1.0000000000000p-1,  0x1.5555555555557p-3,  0x1.5555555555556p-5,  0x1.11111111100bep-7,
-    0x1.6c16c16c162c3p-10, 0x1.a01a01abf85abp-13, 0x1.a01a01a6e1e2ap-16, 0x1.71de01fdbf9cap-19,
-    0x1.27e4db46cddd1p-22, 0x1.af4e554377204p-26, 0x1.1f7340dbc337ep-29,
+    0x1.0000000000001p-1,  0x1.5555555555556p-3,  0x1.5555555553d37p-5,  0x1.11111111109a6p-7,
+    0x1.6c16c1789d1d7p-10, 0x1.a01a01a7cebcdp-13, 0x1.a019b8ca26fcfp-16, 0x1.71de0d85293b8p-19,
+    0x1.2891d4ffbb0f9p-22, 0x1.af390ba7e6f47p-26,
 };
 /// f64 coefficients of (2 atanh(s) - 2 s) / s^3 as a polynomial in s^2 for s = f/(2+f).
 inline constexpr double kLog64[] = {
@@ -96,13 +96,14 @@ inline constexpr double kErf64[] = {
     0x1.b9df224ca4b97p-20, -0x1.5f1ecb6f0764cp-23, 0x1.f7b4bf3b13964p-27, -0x1.389d4f2641625p-30,
     0x1.05ffd737fb32ep-34,
 };
-/// f64 coefficients of erfc(x) exp(x^2) as a polynomial in (x-2)/(x+2) for 1 <= x <= 6.
+/// f64 coefficients of erfc(x) exp(x^2) as a polynomial in x-2 for 1 <= x <= 6.
 inline constexpr double kErfc64[] = {
-    0x1.058671b52c776p-2,   -0x1.b57034efd3f74p-2, 0x1.eeea7dc8a78a1p-3,   -0x1.437f0b68c0489p-4,
-    0x1.e9471597be87ap-9,   0x1.ca95ed50b7c81p-8,  -0x1.bc25a48873fcfp-11, -0x1.016b5b63ce721p-10,
-    0x1.6d5ee91b54222p-15,  0x1.6da887a2804f7p-13, 0x1.cdd4519ae1742p-16,  -0x1.ce6ac975b91e0p-16,
-    -0x1.d5b4578dde1bbp-17, 0x1.5e89dbd23021dp-20, 0x1.0d39558a33004p-18,  0x1.559a2f0faada6p-20,
-    -0x1.30be46f379823p-20,
+    0x1.058671b52c76ep-2,  -0x1.b57034efd414fp-4,  0x1.5672b9ea1556bp-5,  -0x1.fa9d3ac91c9fdp-7,
+    0x1.6490721548684p-8,  -0x1.e028e8be44e25p-10, 0x1.369ff9f975812p-11, -0x1.83821d22ab8f0p-13,
+    0x1.d37baf72508e6p-15, -0x1.115d5ddbb6b8cp-16, 0x1.36968516e5dc1p-18, -0x1.576e100e7b252p-20,
+    0x1.725c2cce688f0p-22, -0x1.86632c0702b3bp-24, 0x1.905a8f25a1d51p-26, -0x1.8caba27647025p-28,
+    0x1.8cc0032cab053p-30, -0x1.a9ce10d18b283p-32, 0x1.a4eab78ddc196p-34, -0x1.16328e9565395p-36,
+    0x1.49ff2fa9eac0dp-40,
 };
 /// Coefficients for sin in f32: (sin(x) - x) / x^3 as a polynomial in x^2 for |x| <= pi/4. The
 /// polynomial is evaluated in f64.

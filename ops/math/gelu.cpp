@@ -27,8 +27,9 @@ std::vector<Type> infer_gelu(const InferCtx& c) {
 Values gelu_grad(const GradCtx& c) {
   const Value x = c.in(0), dy = c.dout(0);
   if (!by_tanh(c.attrs())) {
-    const Value distribution = 0.5 * (1.0 + erf(x * kHalfRoot));
-    return {dy * (distribution + x * kDensity * exp(square(x) * -0.5))};
+    const Value scaled = x * kHalfRoot;
+    const Value distribution = 0.5 * (1.0 + erf(scaled));
+    return {dy * (distribution + x * kDensity * exp(-square(scaled)))};
   }
   const Value x2 = square(x);
   const Value t = tanh(kTanhScale * x * (1.0 + kTanhCubic * x2));

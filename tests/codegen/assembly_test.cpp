@@ -49,6 +49,18 @@ TEST(Assembly, UsesWholeRegisters) {
   }
 }
 
+/// erf and its derivative compute exp(-x^2) once, and scale it by a power of 2 in one instruction.
+TEST(Assembly, ErfSharesTheExponentialOfItsDerivative) {
+  const Expr x = load(0, f32, Expr::var(0));
+  const Expr erf = scalar::unary(ScalarOp::erf, x), slope = scalar::unary(ScalarOp::exp, -(x * x));
+  const std::string text = emit_assembly(vector_kernel(1024, erf + slope), kAvx512);
+  const std::regex scale(R"(\n\s+vscalefps\s)");
+  EXPECT_EQ(
+      std::distance(std::sregex_iterator(text.begin(), text.end(), scale), std::sregex_iterator()),
+      1)
+      << text;
+}
+
 TEST(Assembly, MultiplesOfTheWidthNeedNoMask) {
   const Expr twice = load(0, f32, Expr::var(0)) * 2.0;
   EXPECT_EQ(emit_assembly(vector_kernel(1024, twice), kAvx512).find("%k"), std::string::npos);

@@ -134,7 +134,8 @@ kir::Kernel map_kernel(DType dtype, const Expr& value, size_t operands, size_t n
 template <class T>
 class Sweep {
  public:
-  Sweep(DType dtype, const Function& function) : dtype_(dtype), function_(function) {}
+  Sweep(DType dtype, const Function& function, const char* cpu = "")
+      : dtype_(dtype), function_(function), compiler_({.cpu = cpu}) {}
 
   void run(const std::vector<T>& x) {
     if (x.size() != size_) {
@@ -172,7 +173,7 @@ class Sweep {
 
   DType dtype_;
   const Function& function_;
-  Compiler compiler_{{}};
+  Compiler compiler_;
   CompiledKernel kernel_;
   size_t size_ = 0;
   double worst_ = 0;
@@ -187,6 +188,12 @@ TEST_P(ElementaryFunction, IsWithin2UlpInF32) {
   for (uint64_t bits = 0; is_full_run() && bits < kFloats; bits += kChunk) {
     sweep.run(floats_between(bits, bits + kChunk));
   }
+  sweep.expect_within(2);
+}
+
+TEST_P(ElementaryFunction, IsWithin2UlpInF32WithoutFma) {
+  Sweep<float> sweep(f32, GetParam(), "x86-64-v2");
+  sweep.run(float_inputs());
   sweep.expect_within(2);
 }
 
