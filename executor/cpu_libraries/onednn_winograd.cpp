@@ -32,10 +32,7 @@ constexpr WinogradKernelEntry kWinogradKernels[] = {
     {"winograd.conv2d_grad_input", ConvDirection::input_gradient},
     {"winograd.conv2d_grad_filter", ConvDirection::filter_gradient}};
 
-bool is_image(const Type& t) {
-  return t.shape.size() == 4 && t.layout == channels_last() &&
-         t.shape[1].size % kWinogradLanes == 0;
-}
+bool is_image(const Type& t) { return t.shape.size() == 4 && t.layout == channels_last(); }
 
 /// The shapes of a Winograd convolution. The convolution reads source images and writes result
 /// images. The input gradient is a convolution that reads dy and writes dx. The filter gradient
@@ -95,16 +92,16 @@ std::optional<WinogradProblem> problem_of(const WinogradKernelEntry& entry, cons
                          .relu = task->epilogue.relu};
 }
 
-/// A batch of matrices, one per plane. The plane stride is padded by one cache line, so that stores
-/// to different planes hit different cache sets.
+/// A batch of matrices, one per plane, with `channels` columns. The plane stride is padded by one
+/// cache line, so that stores to different planes hit different cache sets.
 struct Matrices {
-  int64_t planes, rows, columns;
+  int64_t planes, rows, channels;
 
-  int64_t stride() const { return rows * columns + kWinogradLanes; }
+  int64_t row() const { return winograd_row(channels); }
+  int64_t stride() const { return rows * row() + kWinogradLanes; }
   int64_t bytes() const { return align_up(planes * stride() * int64_t{sizeof(float)}); }
-  Desc all() const { return first(rows); }
-  Desc first(int64_t n) const { return desc({n, columns}, {columns, 1}); }
-  Desc first_transposed(int64_t n) const { return desc({columns, n}, {1, columns}); }
+  Desc first(int64_t n) const { return desc({n, channels}, {row(), 1}); }
+  Desc first_transposed(int64_t n) const { return desc({channels, n}, {1, row()}); }
 
  private:
   Desc desc(std::pair<int64_t, int64_t> extents, std::pair<int64_t, int64_t> strides) const {
@@ -174,13 +171,15 @@ struct WinogradPlan {
         tiles(p.tiles(may_span_images)),
         mode(mode_of(p)),
         chunks(tiles.count(),
-               p.variant.planes() * (p.filter.source_channels() + p.filter.result_channels()),
+               p.variant.planes() * (winograd_row(p.filter.source_channels()) +
+                                     winograd_row(p.filter.result_channels())),
                mode),
         concurrent_chunks(
             mode == ChunkMode::per_thread ? std::min<int64_t>(thread_count(0), chunks.count()) : 1),
         from{p.variant.planes(), chunks.size, p.filter.source_channels()},
         to{p.variant.planes(), chunks.size, p.filter.result_channels()},
-        filters{p.variant.planes(), p.filter.source_channels(), p.filter.result_channels()} {
+        filters{p.variant.planes(), winograd_row(p.filter.source_channels()),
+                p.filter.result_channels()} {
     if (mode == ChunkMode::per_thread) return;
     for (int64_t begin = 0; begin < chunks.tiles; begin += chunks.size) {
       add({std::min(chunks.size, chunks.tiles - begin), computes_filter_gradient() && begin > 0});
@@ -188,8 +187,8 @@ struct WinogradPlan {
   }
 
   static ChunkMode mode_of(const WinogradProblem& p) {
-    const int64_t filter_bytes = p.variant.planes() * p.filter.source_channels() *
-                                 p.filter.result_channels() * int64_t{sizeof(float)};
+    const int64_t filter_bytes = p.variant.planes() * winograd_row(p.filter.source_channels()) *
+                                 winograd_row(p.filter.result_channels()) * int64_t{sizeof(float)};
     const bool is_small = filter_bytes <= kMaxThreadFilterBytes;
     return is_small && p.direction != ConvDirection::filter_gradient ? ChunkMode::per_thread
                                                                      : ChunkMode::cooperative;
@@ -201,9 +200,10 @@ struct WinogradPlan {
 
   /// Returns the descriptors of a matmul: left matrix, right matrix, result.
   std::array<Desc, 3> matrices(const BatchedMatmul& p) const {
+    const Desc filter = filters.first(problem.filter.source_channels());
     if (computes_filter_gradient())
-      return {from.first_transposed(p.tiles), to.first(p.tiles), filters.all()};
-    return {from.first(p.tiles), filters.all(), to.first(p.tiles)};
+      return {from.first_transposed(p.tiles), to.first(p.tiles), filter};
+    return {from.first(p.tiles), filter, to.first(p.tiles)};
   }
 
   void add(const BatchedMatmul& matmul) {
@@ -220,7 +220,7 @@ struct WinogradPlan {
   }
 
   int64_t zeros_bytes() const {
-    return align_up(std::max(from.columns, to.columns) * size_of(problem.variant.dtype));
+    return align_up(std::max(from.row(), to.row()) * size_of(problem.variant.dtype));
   }
   int64_t workspace() const {
     return zeros_bytes() + concurrent_chunks * (from.bytes() + to.bytes()) + filters.bytes() +
@@ -336,7 +336,7 @@ class WinogradCall {
 
   /// Runs `body` in parallel over the source channels, in units of kWinogradLanes channels.
   void parallel_over_source_channels(Body body) {
-    parallel_over(plan_.problem.filter.source_channels() / kWinogradLanes, body);
+    parallel_over(plan_.filters.rows / kWinogradLanes, body);
   }
 
   /// A chunk: its tiles, and the planes of its transformed tiles.
@@ -372,27 +372,25 @@ class WinogradCall {
       const WinogradOutputPixels next_gradients =
           is_last ? gradients : output_pixels(chunk, t + 1, zeros_);
       transform_input(chunk, t, inputs, next_inputs);
-      const int64_t channels = plan_.to.columns;
-      transform_winograd_output_gradient(plan_.problem.variant, gradients, next_gradients, channels,
-                                         chunk.to.at(t * channels));
+      transform_winograd_output_gradient(plan_.problem.variant, gradients, next_gradients,
+                                         plan_.to.channels, chunk.to.at(t * plan_.to.row()));
       inputs = next_inputs;
       gradients = next_gradients;
     }
   }
 
   void transform_outputs(const Chunk& chunk, int64_t begin, int64_t end) const {
-    const int64_t channels = plan_.to.columns;
     for (int64_t t = begin; t < end; ++t) {
-      transform_winograd_output(plan_.problem.variant, chunk.to.at(t * channels), channels, bias_,
-                                plan_.problem.relu, output_pixels(chunk, t, nullptr));
+      transform_winograd_output(plan_.problem.variant, chunk.to.at(t * plan_.to.row()),
+                                plan_.to.channels, bias_, plan_.problem.relu,
+                                output_pixels(chunk, t, nullptr));
     }
   }
 
   void transform_input(const Chunk& chunk, int64_t t, const WinogradInputPixels& pixels,
                        const WinogradInputPixels& next) const {
-    const int64_t channels = plan_.from.columns;
-    transform_winograd_input(plan_.problem.variant, pixels, next, channels,
-                             chunk.from.at(t * channels));
+    transform_winograd_input(plan_.problem.variant, pixels, next, plan_.from.channels,
+                             chunk.from.at(t * plan_.from.row()));
   }
 
   WinogradInputPixels input_pixels(const Chunk& chunk, int64_t t) const {
@@ -416,7 +414,7 @@ class WinogradCall {
       move_to(i, chunk);
       transform_inputs(chunk, 0, chunk.tiles);
       multiply_winograd_planes(plan_.problem.variant.planes(), chunk.from, filter_planes_, chunk.to,
-                               chunk.tiles, plan_.from.columns, plan_.to.columns);
+                               chunk.tiles, plan_.from.channels, plan_.to.channels);
       transform_outputs(chunk, 0, chunk.tiles);
     }
   }
@@ -470,11 +468,13 @@ class WinogradCall {
 double predicted_seconds(const WinogradPlan& plan, const OnednnRates& rates) {
   constexpr double kEfficiency = 0.87, kTransform = 56, kFilterTransform = 280;
   const WinogradProblem& p = plan.problem;
-  const auto from = static_cast<double>(p.filter.source_channels()),
-             to = static_cast<double>(p.filter.result_channels());
+  const auto from = static_cast<double>(plan.from.row()), to = static_cast<double>(plan.to.row());
   const auto n = static_cast<double>(plan.chunks.tiles);
-  const double flops =
-      2 * n * from * to / kEfficiency + kTransform * n * (from + to) + kFilterTransform * from * to;
+  const double terms = p.direction == ConvDirection::filter_gradient
+                           ? from
+                           : static_cast<double>(p.filter.source_channels());
+  const double flops = 2 * n * terms * to / kEfficiency + kTransform * n * (from + to) +
+                       kFilterTransform * from * to;
   // A call runs a parallel region for the filter, and one for the tiles or three per chunk.
   const bool per_thread = plan.mode == ChunkMode::per_thread;
   const auto regions = static_cast<double>(1 + (per_thread ? 1 : 3 * plan.chunks.count()));

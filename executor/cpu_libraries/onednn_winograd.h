@@ -1,8 +1,7 @@
 #pragma once
 
 // Winograd convolutions (winograd_transform.h) with 3x3 and 5x5 filters and stride 1. The kernels
-// compute in f32 for every dtype, and use oneDNN's matmuls. Images are NHWC, filters OIHW,
-// and the numbers of channels are multiples of 16.
+// compute in f32 for every dtype, and use oneDNN's matmuls. Images are NHWC, filters OIHW.
 
 #include <memory>
 

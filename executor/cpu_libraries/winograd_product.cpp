@@ -14,12 +14,12 @@ namespace {
 // element of the left one take 29 of the 32 registers.
 constexpr int kMaxRows = 6, kMaxVectors = 4;
 
-/// Row-major matrices. A row of `left` has `terms` values, a row of `right` and `result` has
-/// `columns` values.
+/// Row-major matrices. Each result is a sum of `terms` products. The rows of `left` are `left_row`
+/// values apart. A row of `right` and `result` has `columns` values.
 struct Product {
   const float *left, *right;
   float* result;
-  int64_t terms, columns;
+  int64_t terms, left_row, columns;
 };
 
 /// Computes kRows x 16 kVectors results at the start of `p.result`.
@@ -35,7 +35,7 @@ FLUID_AVX512 void multiply_tile(const Product& p) {
       right[v] = _mm512_loadu_ps(p.right + k * p.columns + v * kWinogradLanes);
     }
     for (int r = 0; r < kRows; ++r) {
-      const __m512 left = _mm512_set1_ps(p.left[r * p.terms + k]);
+      const __m512 left = _mm512_set1_ps(p.left[r * p.left_row + k]);
       for (int v = 0; v < kVectors; ++v) sums[r][v] = _mm512_fmadd_ps(left, right[v], sums[r][v]);
     }
   }
@@ -59,7 +59,7 @@ template <int kVectors>
 FLUID_AVX512_ENTRY void multiply_columns(Product p, int64_t rows) {
   for (; rows > 0; rows -= kMaxRows) {
     multiply_rest<kVectors>(p, std::min<int64_t>(rows, kMaxRows));
-    p.left += kMaxRows * p.terms;
+    p.left += kMaxRows * p.left_row;
     p.result += kMaxRows * p.columns;
   }
 }
@@ -83,9 +83,10 @@ void multiply_winograd_planes(int planes, WinogradPlanes from, WinogradPlanes fi
                               WinogradPlanes to, int64_t tiles, int64_t from_channels,
                               int64_t to_channels) {
   for (int64_t p = 0; p < planes; ++p) {
-    multiply({from.data + p * from.stride, filters.data + p * filters.stride,
-              to.data + p * to.stride, from_channels, to_channels},
-             tiles);
+    multiply(
+        {from.data + p * from.stride, filters.data + p * filters.stride, to.data + p * to.stride,
+         from_channels, winograd_row(from_channels), winograd_row(to_channels)},
+        tiles);
   }
 }
 

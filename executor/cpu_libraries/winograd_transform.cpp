@@ -1,5 +1,7 @@
 #include "executor/cpu_libraries/winograd_transform.h"
 
+#include <algorithm>
+
 #include "ir/error.h"
 
 #if defined(__x86_64__)
@@ -13,13 +15,19 @@ using Vec = __m512;
 FLUID_AVX512 Vec broadcast(float x) { return _mm512_set1_ps(x); }
 FLUID_AVX512 Vec fma(float a, Vec x, Vec y) { return _mm512_fmadd_ps(broadcast(a), x, y); }
 
+/// Returns the mask of the first `n` lanes, of all lanes for n >= 16, and of none for n <= 0.
+FLUID_AVX512 __mmask16 first_lanes(int64_t n) {
+  constexpr int64_t kLanes = kWinogradLanes;
+  return static_cast<__mmask16>((1u << std::clamp<int64_t>(n, 0, kLanes)) - 1);
+}
+
+/// Loads the values from[i + lane] of the lanes in `mask`. The other lanes are 0.
 template <DType D>
-FLUID_AVX512 Vec load(const void* from, int64_t i) {
+FLUID_AVX512 Vec load(const void* from, int64_t i, __mmask16 mask) {
   if constexpr (D == DType::f32) {
-    return _mm512_loadu_ps(static_cast<const float*>(from) + i);
+    return _mm512_maskz_loadu_ps(mask, static_cast<const float*>(from) + i);
   } else {
-    const __m256i half = _mm256_loadu_si256(
-        reinterpret_cast<const __m256i*>(static_cast<const uint16_t*>(from) + i));
+    const __m256i half = _mm256_maskz_loadu_epi16(mask, static_cast<const uint16_t*>(from) + i);
     if constexpr (D == DType::f16) return _mm512_cvtph_ps(half);
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
   }
@@ -35,14 +43,15 @@ FLUID_AVX512 __m256i to_bf16(Vec x) {
   return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_mask_mov_epi32(rounded, nan, quiet), 16));
 }
 
+/// Stores the lanes in `mask` to to[i + lane].
 template <DType D>
-FLUID_AVX512 void store(Vec x, void* to, int64_t i) {
+FLUID_AVX512 void store(Vec x, void* to, int64_t i, __mmask16 mask) {
   if constexpr (D == DType::f32) {
-    _mm512_storeu_ps(static_cast<float*>(to) + i, x);
+    _mm512_mask_storeu_ps(static_cast<float*>(to) + i, mask, x);
   } else {
     const __m256i half =
         D == DType::f16 ? _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT) : to_bf16(x);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(static_cast<uint16_t*>(to) + i), half);
+    _mm256_mask_storeu_epi16(static_cast<uint16_t*>(to) + i, mask, half);
   }
 }
 
@@ -191,9 +200,10 @@ struct Transforms {
   FLUID_AVX512 static void square(std::byte* const* pixels, std::byte* const* next,
                                   int64_t channels, WinogradPlanes to) {
     for (int64_t i = 0; i < channels; i += kWinogradLanes) {
+      const __mmask16 mask = first_lanes(channels - i);
       Vec x[kSide * kSide], y[kPlanes];
       for (int p = 0; p < kSide * kSide; ++p) {
-        x[p] = load<D>(pixels[p], i);
+        x[p] = load<D>(pixels[p], i, mask);
         __builtin_prefetch(next[p] + i * size_of(D));
       }
       transform_2d<kSide, kInputTile, kTransform>(x, y);
@@ -216,16 +226,17 @@ struct Transforms {
   FLUID_AVX512_ENTRY static void results(WinogradPlanes from, int64_t channels, const void* bias,
                                          bool relu, const WinogradOutputPixels& pixels) {
     for (int64_t i = 0; i < channels; i += kWinogradLanes) {
+      const __mmask16 mask = first_lanes(channels - i);
       Vec x[kPlanes], y[kWinogradOutputTile * kWinogradOutputTile];
       from_planes<kPlanes>(from, i, x);
       transform_2d<kInputTile, kWinogradOutputTile, L::by_a>(x, y);
-      const Vec added = bias != nullptr ? load<D>(bias, i) : broadcast(0);
+      const Vec added = bias != nullptr ? load<D>(bias, i, mask) : broadcast(0);
       for (size_t p = 0; p < pixels.size(); ++p) {
         if (pixels[p] == nullptr) continue;
         const Vec sum = y[p] + added;
         // The max instruction returns its second operand if either operand is NaN, so the relu
         // propagates NaN.
-        store<D>(relu ? _mm512_max_ps(broadcast(0), sum) : sum, pixels[p], i);
+        store<D>(relu ? _mm512_max_ps(broadcast(0), sum) : sum, pixels[p], i, mask);
       }
     }
   }
@@ -233,6 +244,11 @@ struct Transforms {
   // Elements in one row of a block of 16 x 16 filters. A row holds 16 filters. The taps of a filter
   // are contiguous in memory.
   static constexpr int64_t kRow = kWinogradLanes * kArea;
+
+  /// Returns the number of elements in row `r` of the block of filters from (`out`, `in`) on.
+  static int64_t block_row(const WinogradFilter& f, int64_t out, int64_t in, int64_t r) {
+    return out + r < f.out_channels ? std::min(kWinogradLanes, f.in_channels - in) * kArea : 0;
+  }
 
   FLUID_AVX512_ENTRY static void filter(const WinogradFilter& f, const void* w, int64_t begin,
                                         int64_t end, WinogradPlanes to) {
@@ -247,9 +263,11 @@ struct Transforms {
       for (int64_t t = 0; t < f.result_channels(); t += kWinogradLanes) {
         const int64_t out = f.rotated ? s : t, in = f.rotated ? t : s;
         for (int64_t r = 0; r < kWinogradLanes; ++r) {
+          const int64_t elements = block_row(f, out, in, r);
           for (int64_t i = 0; i < kRow; i += kWinogradLanes) {
             _mm512_store_ps(block + r * kRow + i,
-                            load<D>(w, ((out + r) * f.in_channels + in) * kArea + i));
+                            load<D>(w, ((out + r) * f.in_channels + in) * kArea + i,
+                                    first_lanes(elements - i)));
           }
         }
         for (int64_t c = 0; c < kWinogradLanes; ++c) {
@@ -259,7 +277,7 @@ struct Transforms {
                 lanes, block + c * next_from + (f.rotated ? kArea - 1 - tap : tap), 4);
           }
           transform_2d<kTaps, kInputTile, L::by_g>(g, u);
-          to_planes<kPlanes>(u, to, (s + c) * f.result_channels() + t);
+          to_planes<kPlanes>(u, to, (s + c) * winograd_row(f.result_channels()) + t);
         }
       }
     }
@@ -275,16 +293,17 @@ struct Transforms {
       for (int64_t out = 0; out < f.out_channels; out += kWinogradLanes) {
         for (int64_t c = 0; c < kWinogradLanes; ++c) {
           Vec m[kPlanes], g[kArea];
-          from_planes<kPlanes>(from, (in + c) * f.out_channels + out, m);
+          from_planes<kPlanes>(from, (in + c) * winograd_row(f.out_channels) + out, m);
           transform_2d<kInputTile, kTaps, L::by_g_transposed>(m, g);
           for (int64_t tap = 0; tap < kArea; ++tap) {
             _mm512_i32scatter_ps(block + c * kArea + tap, lanes, g[tap], 4);
           }
         }
         for (int64_t r = 0; r < kWinogradLanes; ++r) {
-          for (int64_t i = 0; i < kRow; i += kWinogradLanes) {
+          const int64_t elements = block_row(f, out, in, r);
+          for (int64_t i = 0; i < elements; i += kWinogradLanes) {
             store<D>(_mm512_load_ps(block + r * kRow + i), w,
-                     ((out + r) * f.in_channels + in) * kArea + i);
+                     ((out + r) * f.in_channels + in) * kArea + i, first_lanes(elements - i));
           }
         }
       }

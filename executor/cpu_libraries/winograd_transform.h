@@ -16,12 +16,17 @@ namespace fluid {
 // The filter's gradient is G'((B' x B) * (A dy A'))G. M' is the transpose of M; * is elementwise.
 //
 // Images are channels-last. Transformed values are f32, in one plane per element of the transformed
-// tile. A plane is a matrix [tile][channel] or [channel][channel]. The numbers of channels are
-// multiples of kWinogradLanes.
+// tile. A plane is a matrix [tile][channel] or [channel][channel], whose rows are padded to
+// winograd_row() values.
 
 inline constexpr int kWinogradOutputTile = 4;    ///< output pixels of a tile along an axis
 inline constexpr int kWinogradMaxInputTile = 8;  ///< input pixels of the largest tile along an axis
 inline constexpr int64_t kWinogradLanes = 16;    ///< f32 lanes of an AVX-512 register
+
+/// Number of values in a row of a plane, for `channels` channels: a multiple of kWinogradLanes.
+constexpr int64_t winograd_row(int64_t channels) {
+  return (channels + kWinogradLanes - 1) / kWinogradLanes * kWinogradLanes;
+}
 
 /// A variant of the Winograd convolution: its dtype and filter size.
 struct WinogradVariant {
@@ -80,14 +85,15 @@ struct WinogradFilter {
   int64_t result_channels() const { return rotated ? in_channels : out_channels; }
 };
 
-/// Computes G w G' for the source channels [begin, end). `begin` and `end` must be multiples of
-/// kWinogradLanes. Each plane of `to` is a matrix [source channel][result channel].
+/// Computes G w G' for the source channels [begin, end), and zeros for channels that the filter
+/// does not have. `begin` and `end` must be multiples of kWinogradLanes. Each plane of `to` is a
+/// matrix [source channel][result channel].
 void transform_winograd_filter(const WinogradFilter& filter, const void* w, int64_t begin,
                                int64_t end, WinogradPlanes to);
 /// Computes the filter gradient G' m G, where m is the sum of (B' x B) * (A dy A') over all tiles.
 /// Plane i of `from` contains element i of m as a matrix [in_channels][out_channels]. Computes the
-/// gradient for the input channels [begin, end). `begin` and `end` must be multiples of
-/// kWinogradLanes. The filter must not be rotated.
+/// gradient for the input channels in [begin, end). `begin` and `end` must be multiples of
+/// kWinogradLanes. `from` must have `end` rows. The filter must not be rotated.
 void transform_winograd_filter_gradient(const WinogradFilter& filter, WinogradPlanes from,
                                         int64_t begin, int64_t end, void* w);
 
