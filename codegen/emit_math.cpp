@@ -163,10 +163,10 @@ Value* half_exp_sum(MathOps& m, Value* x, bool subtract) {
   Reduced a = reduce_exp(m, m.clamp(x, 0, m.by_width(89.6, 710.7)));
   Value* p = expm1_near_zero(m, a);
   Value* q = m.div(p, m.add(m.constant(1), p));
-  Value* large =
-      m.pow2(m.isub(a.n.as_int, m.int_constant(2)));  // 2^n / 4, because 2^n may overflow
-  Value* small = m.pow2(m.isub(m.int_constant(-2), a.n.as_int));
-  small = m.select(m.test_bits(a.n.as_int, -64), m.constant(0), small);  // negligible for n >= 64
+  Value* n = a.n.as_int;
+  Value* large = m.pow2(m.isub(n, m.int_constant(2)));  // 2^n / 4, because 2^n may overflow
+  Value* small = m.pow2(m.isub(m.int_constant(-2), n));
+  small = m.select(m.test_bits(n, -64), m.constant(0), small);  // negligible for n >= 64
   if (subtract) small = m.neg(small);
   Value* y = m.add(m.add(large, small), m.fma(large, p, m.neg(m.mul(small, q))));
   return m.add(y, y);

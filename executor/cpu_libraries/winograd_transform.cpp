@@ -17,8 +17,7 @@ FLUID_AVX512 Vec fma(float a, Vec x, Vec y) { return _mm512_fmadd_ps(broadcast(a
 
 /// Returns the mask of the first `n` lanes, of all lanes for n >= 16, and of none for n <= 0.
 FLUID_AVX512 __mmask16 first_lanes(int64_t n) {
-  constexpr int64_t kLanes = kWinogradLanes;
-  return static_cast<__mmask16>((1u << std::clamp<int64_t>(n, 0, kLanes)) - 1);
+  return static_cast<__mmask16>((1u << std::clamp<int64_t>(n, 0, kWinogradLanes)) - 1);
 }
 
 /// Loads the values from[i + lane] of the lanes in `mask`. The other lanes are 0.
