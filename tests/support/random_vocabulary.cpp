@@ -612,12 +612,15 @@ bool has_attention_dropout(const ir::Graph& graph) {
       graph.ops, [](const auto& op) { return op->name == "scaled_dot_product_attention_dropout"; });
 }
 
-/// The gradient of an op as a value of the program. It has a gradient itself unless attention with
-/// dropout, which has no second derivatives, may be on the way.
+/// The gradient of an op, plus a feed, as a value of the program. It has a gradient itself unless
+/// attention with dropout, which has no second derivatives, may be on the way. The gradient of some
+/// ops is 0 but for rounding, as that of the sum of a layer norm's output: without the feed, a
+/// comparison or a division by a norm would amplify the rounding error.
 Value random_derivative(const Choice& c) {
   const Value y = random_differentiable_op(c);
   const Value dx = gradients(y, {c.x})[0];
-  return has_attention_dropout(*y.op()->graph()) ? stop_gradient(dx) : dx;
+  const Value gradient = has_attention_dropout(*y.op()->graph()) ? stop_gradient(dx) : dx;
+  return gradient + c.random.feed(c.x.shape());
 }
 
 }  // namespace
