@@ -8,7 +8,7 @@
 #include <set>
 #include <span>
 
-#include "executor/checkpoint/applied_adapters.h"
+#include "executor/checkpoint/merged_adapters.h"
 #include "executor/checkpoint/merged_weight.h"
 #include "executor/checkpoint/parameter_file.h"
 #include "executor/checkpoint/result_options.h"
@@ -304,14 +304,14 @@ class Executor::Impl {
       return gather_variable(session_, group_, v);
     });
     snapshot.column_table = column_table_;
-    snapshot.merged_adapters = adapters_.merged();
-    snapshot.adapters = lora_adapters(recorded_program());
+    snapshot.merged_adapters = merged_adapters_.ids();
+    snapshot.lora = lora_metadata(recorded_program());
     return snapshot;
   }
 
   void set_column_table(ColumnTablePtr table) { column_table_ = std::move(table); }
   const ColumnTablePtr& column_table() const { return column_table_; }
-  AppliedAdapters& adapters() { return adapters_; }
+  MergedAdapters& merged_adapters() { return merged_adapters_; }
 
   bool checks_finite() const { return options_.debug.check_finite; }
   bool scales_loss() const {
@@ -319,6 +319,10 @@ class Executor::Impl {
   }
   std::vector<Variable> recorded_variables() const { return session_.steps().recorded_variables(); }
   const ir::Program& recorded_program() const { return session_.recorded_program(); }
+  /// Returns the value of a variable; not a copy.
+  Tensor value_of(std::string_view name) {
+    return session().values().value(session().variables().at(name));
+  }
   void set_value(const std::string& name, const Tensor& value) {
     session_.values().set_value(name, value);
   }
@@ -409,7 +413,7 @@ class Executor::Impl {
   std::string restore_local(Snapshot& from, const std::string& where) {
     restore_snapshot(session(), from, where);
     if (from.column_table != nullptr) column_table_ = from.column_table;
-    adapters_.set_merged(from.merged_adapters);
+    merged_adapters_.set_ids(from.merged_adapters);
     clamp_loss_scale();
     const std::map<std::string, std::string> options = result_options();
     for (const std::string& recipe : recipes_) {
@@ -582,7 +586,7 @@ class Executor::Impl {
   std::string last_recipe_;                          ///< recipe of the last training step
   std::vector<std::string> known_feeds_;
   ColumnTablePtr column_table_;  ///< column table of the training data; may be null
-  AppliedAdapters adapters_;
+  MergedAdapters merged_adapters_;
   BatchLength batch_length_;
   TuningSync tuning_sync_;
   Session session_;
@@ -627,28 +631,26 @@ std::vector<std::string> Executor::omitted_outputs(const std::vector<std::string
 void Executor::save(const std::string& path, const SaveOptions& options) {
   const auto use = impl_.lock();
   Session& session = impl_->session();
-  const auto value = [&](const std::string& name) {
-    return session.values().value(session.variables().at(name));
-  };
   const std::vector<LoraAdapter> adapters = lora_adapters(impl_->recorded_program());
   const bool adapters_only = !adapters.empty() && !options.merge_adapters;
   std::map<std::string, Tensor> tensors;
   for (const auto& [name, op] : variables_by_name(impl_->recorded_program().main())) {
     const Variable* v = session.variables().find(name);
     const bool left_out = adapters_only ? is_frozen_variable(*op) : is_lora_adapter(*op);
-    if (v != nullptr && v->is_recorded() && !left_out) tensors.emplace(v->name, value(v->name));
+    if (v != nullptr && v->is_recorded() && !left_out)
+      tensors.emplace(v->name, impl_->value_of(v->name));
   }
   std::map<std::string, std::string> metadata;
   if (const ColumnTablePtr& table = impl_->column_table()) {
     metadata.emplace(kColumnTableMetadata, table->to_json());
   }
   if (adapters_only) {
-    metadata.emplace(kLoraMetadata, lora_metadata(adapters));
+    metadata.merge(lora_metadata(impl_->recorded_program()));
   } else {
-    std::set<std::string> merged = impl_->adapters().merged();
+    std::set<std::string> merged = impl_->merged_adapters().ids();
     for (const LoraAdapter& adapter : adapters) {
       Tensor& weight = tensors.at(adapter.weight);
-      const Tensor a = value(adapter.a), b = value(adapter.b);
+      const Tensor a = impl_->value_of(adapter.a), b = impl_->value_of(adapter.b);
       weight = merged_weight(weight, a, b, adapter.scale);
       merged.insert(adapter_id(a, b, adapter.scale));
     }
@@ -675,7 +677,9 @@ LoadReport Executor::load(const std::string& path, const LoadOptions& options) {
   impl_->averages().require_not_in_use("load()");
   LoadedParameters loaded =
       read_parameters(path, options, impl_->recorded_program(), impl_->recorded_variables());
-  impl_->adapters().load(loaded, lora_adapters(impl_->recorded_program()), path);
+  impl_->merged_adapters().load(
+      loaded, lora_adapters(impl_->recorded_program()),
+      [&](const std::string& name) { return impl_->value_of(name); }, path);
   for (const auto& [name, value] : loaded.values) impl_->set_value(name, value);
   if (loaded.column_table != nullptr) impl_->set_column_table(std::move(loaded.column_table));
   return std::move(loaded.report);
@@ -707,8 +711,7 @@ std::vector<std::string> Executor::parameters() const {
 
 Tensor Executor::parameter(std::string_view name) {
   const auto use = impl_.lock();
-  Session& session = impl_->session();
-  return session.values().value(session.variables().at(name)).copy();
+  return impl_->value_of(name).copy();
 }
 
 void Executor::set_parameter(std::string_view name, const Tensor& value) {

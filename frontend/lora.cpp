@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <sstream>
 
 #include "frontend/files/safetensors.h"
 #include "frontend/init.h"
 #include "frontend/name_pattern.h"
 #include "frontend/parameter_groups.h"
+#include "frontend/penalties.h"
 #include "ir/error.h"
 #include "ir/near.h"
 #include "ir/number.h"
@@ -96,6 +98,10 @@ void add_to_recipes(ir::Graph& graph, const std::map<std::string, AdapterValues>
   }
 }
 
+bool has_adapters(const ir::Graph& graph) {
+  return std::ranges::any_of(graph.ops, [](const auto& op) { return is_lora_adapter(*op); });
+}
+
 void freeze_base(ir::Graph& graph) {
   for (const auto& op : graph.ops) {
     if (source_kind(*op) == SourceKind::parameter && !is_lora_adapter(*op)) {
@@ -103,6 +109,7 @@ void freeze_base(ir::Graph& graph) {
     }
   }
   freeze_running_statistics(graph);
+  for (ir::Op* train : recipes_of(graph)) set_penalties(*train);
 }
 
 int64_t largest_rank(Value w) { return std::min(w.shape()[0].size, w.shape()[1].size); }
@@ -120,8 +127,9 @@ void check_rank(const std::vector<ir::Op*>& products, const Lora& options, const
                            std::to_string(most) + " of '" + w.op()->symbol + "' " + w.type().str());
 }
 
-/// Adds adapters to the weights for whose names `selected` returns true. Returns whether there are
-/// any. With `checks_rank`, throws UserError for a rank above that of all weights.
+/// Adds adapters to the weights for whose names `selected` returns true. The first adapters of a
+/// program freeze its other variables. Returns whether there are any. With `checks_rank`, throws
+/// UserError for a rank above that of all weights.
 template <class F>
 bool add_adapters(ir::Graph& graph, const Lora& options, bool checks_rank, const Loc& loc,
                   F selected) {
@@ -138,11 +146,35 @@ bool add_adapters(ir::Graph& graph, const Lora& options, bool checks_rank, const
     throw UserError(loc, "lora: '" + name + "' has adapters already");
   }
   if (checks_rank) check_rank(products, options, loc);
+  const bool are_first = !has_adapters(graph);
   std::map<std::string, AdapterValues> adapters;
   for (ir::Op* product : products) add_low_rank_product(*product, adapters, options);
   add_to_recipes(graph, adapters);
-  if (!products.empty()) freeze_base(graph);
+  if (!products.empty() && are_first) freeze_base(graph);
   return !products.empty();
+}
+
+void unfreeze(ir::Graph& graph, const std::set<std::string>& names) {
+  for (const auto& op : graph.ops) {
+    if (!is_variable(*op) || !names.contains(op->symbol)) continue;
+    op->attrs.erase("trainable");
+    op->attrs.erase(kFrozenAttribute);
+  }
+  for (ir::Op* train : recipes_of(graph)) set_penalties(*train);
+}
+
+/// Converts the text of a metadata entry, which separates names by semicolons, to names and back.
+std::vector<std::string> entries_of(const std::string& text) {
+  std::vector<std::string> entries;
+  std::istringstream in(text);
+  for (std::string entry; std::getline(in, entry, ';');) entries.push_back(entry);
+  return entries;
+}
+
+std::string text_of_entries(const std::vector<std::string>& entries) {
+  std::string text;
+  for (const std::string& entry : entries) text += (text.empty() ? "" : ";") + entry;
+  return text;
 }
 
 std::vector<std::string> linear_weight_names(const ir::Graph& graph) {
@@ -168,13 +200,10 @@ void lora(Program& program, const std::string& pattern, const Lora& options, con
 
 void lora_from_file(Program& program, const std::string& path, const Loc& loc) {
   const TensorFile file = read_safetensors(path);
-  const auto entries = file.metadata.find(std::string(kLoraMetadata));
-  if (entries == file.metadata.end()) throw UserError(loc, path + ": the file holds no adapters");
+  const auto adapters = file.metadata.find(std::string(kLoraMetadata));
+  if (adapters == file.metadata.end()) throw UserError(loc, path + ": the file holds no adapters");
   ir::Graph& graph = program.ir().main();
-  const std::string& text = entries->second;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(';', begin), text.size());
-    const std::string entry = text.substr(begin, end - begin);
+  for (const std::string& entry : entries_of(adapters->second)) {
     const size_t colon = entry.rfind(':');
     if (colon == std::string::npos) {
       throw UserError(loc, path + ": '" + entry + "' describes no adapters");
@@ -188,7 +217,11 @@ void lora_from_file(Program& program, const std::string& path, const Loc& loc) {
                           "', which is no weight of a linear layer of the program; there are " +
                           nearest_names(weight, linear_weight_names(graph), kMaxListedWeights));
     }
-    begin = end + 1;
+  }
+  if (const auto trained = file.metadata.find(std::string(kTrainedWithLoraMetadata));
+      trained != file.metadata.end()) {
+    const std::vector<std::string> names = entries_of(trained->second);
+    unfreeze(graph, {names.begin(), names.end()});
   }
 }
 
@@ -206,13 +239,23 @@ std::vector<LoraAdapter> lora_adapters(const ir::Program& program) {
   return adapters;
 }
 
-std::string lora_metadata(const std::vector<LoraAdapter>& adapters) {
-  std::string text;
-  for (const LoraAdapter& adapter : adapters) {
-    text += (text.empty() ? "" : ";") + adapter.weight + ":rank=" + std::to_string(adapter.rank) +
-            ",alpha=" + ir::float_text(adapter.scale * static_cast<double>(adapter.rank));
+std::map<std::string, std::string> lora_metadata(const ir::Program& program) {
+  std::vector<std::string> adapters, trained;
+  for (const LoraAdapter& adapter : lora_adapters(program)) {
+    adapters.push_back(adapter.weight + ":rank=" + std::to_string(adapter.rank) + ",alpha=" +
+                       ir::float_text(adapter.scale * static_cast<double>(adapter.rank)));
   }
-  return text;
+  if (adapters.empty()) return {};
+  for (const auto& op : program.main().ops) {
+    const bool is_trained = is_variable(*op) && !is_frozen_variable(*op) && !is_lora_adapter(*op);
+    if (is_trained) trained.push_back(op->symbol);
+  }
+  std::map<std::string, std::string> metadata = {
+      {std::string(kLoraMetadata), text_of_entries(adapters)}};
+  if (!trained.empty()) {
+    metadata.emplace(std::string(kTrainedWithLoraMetadata), text_of_entries(trained));
+  }
+  return metadata;
 }
 
 Lora parse_lora(const std::string& settings) {

@@ -33,8 +33,9 @@ void lora(Program& program, const std::string& pattern, const Lora& options = {}
           const Loc& loc = Loc::here());
 
 /// Adds the adapters listed in the file `path`, which Executor::save() or `fluidrun train --lora`
-/// wrote. To load their values, call Executor::load(). Throws UserError if the file has no adapters
-/// or if the program lacks an adapted weight.
+/// wrote, and leaves the other variables that were trained with them trainable. To load their
+/// values, call Executor::load(). Throws UserError if the file has no adapters or if the program
+/// lacks an adapted weight.
 void lora_from_file(Program& program, const std::string& path, const Loc& loc = Loc::here());
 
 /// The adapters of one weight in a recorded program.
@@ -48,10 +49,12 @@ std::vector<LoraAdapter> lora_adapters(const ir::Program& program);
 /// Whether the parameter is a LoRA adapter.
 bool is_lora_adapter(const ir::Op& param);
 
-/// Name of the metadata entry of a parameter file that lists adapters: "fc0.w:rank=8,alpha=8;...".
+/// Names of metadata entries of a parameter file: the adapters, "fc0.w:rank=8,alpha=8;...", and the
+/// other variables that are trained, "head.w;head.b".
 inline constexpr std::string_view kLoraMetadata = "fluid.lora";
-/// Returns the text of the metadata entry kLoraMetadata for `adapters`.
-std::string lora_metadata(const std::vector<LoraAdapter>& adapters);
+inline constexpr std::string_view kTrainedWithLoraMetadata = "fluid.lora.trained";
+/// Returns these metadata entries for a recorded program. They are empty if it has no adapters.
+std::map<std::string, std::string> lora_metadata(const ir::Program& program);
 
 /// Parses "rank=8,alpha=16". Throws UserError for other text, and for a setting that is given
 /// twice.

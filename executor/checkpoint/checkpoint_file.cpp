@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "executor/checkpoint/merged_adapters.h"
 #include "frontend/files/byte_source.h"
 #include "frontend/files/safetensors.h"
 #include "ir/atomic_file.h"
@@ -161,9 +162,7 @@ void write_checkpoint(const std::string& path, const Snapshot& snapshot, const T
   if (!snapshot.merged_adapters.empty()) {
     metadata.emplace(kMergedAdaptersMetadata, adapter_ids_text(snapshot.merged_adapters));
   }
-  if (!snapshot.adapters.empty()) {
-    metadata.emplace(kLoraMetadata, lora_metadata(snapshot.adapters));
-  }
+  metadata.insert(snapshot.lora.begin(), snapshot.lora.end());
   write_safetensors(path + "/" + kCheckpointParameters, parameters, metadata);
   write_safetensors(path + "/" + kTraining, training);
   const Json manifest = {{"version", kVersion},

@@ -8,7 +8,7 @@
 #include <set>
 #include <span>
 
-#include "executor/checkpoint/applied_adapters.h"
+#include "executor/checkpoint/merged_adapters.h"
 #include "executor/checkpoint/pytorch_layout.h"
 #include "executor/session/feeds.h"
 #include "executor/session/prepared_step.h"
@@ -117,7 +117,6 @@ class ParameterReading {
         ids != file.metadata.end()) {
       loaded_.merged_adapters = parse_adapter_ids(ids->second);
     }
-    loaded_.keeps_weights = options_.partial;
     for (const std::string& map : options_.maps) rename(map, named);
     for (auto& [name, tensor] : named) add(name, std::move(tensor));
   }
@@ -184,7 +183,7 @@ class ParameterReading {
     if (!source) {
       const bool is_optional = optional_.contains(v.name);
       if (!is_optional) loaded_.report.missing.push_back(v.name);
-      if (is_optional && holds_adapters_) loaded_.keeps_weights = true;
+      if (is_optional && holds_adapters_) loaded_.report.kept.push_back(v.name);
       return;
     }
     std::vector<Tensor> parts;
@@ -218,6 +217,15 @@ class ParameterReading {
 
   void throw_unless_complete() const {
     const LoadReport& report = loaded_.report;
+    const auto unused_adapter = std::ranges::find_if(report.unused, [&](const std::string& name) {
+      return holds_adapters_ && name.find(".lora_") != std::string::npos;
+    });
+    if (unused_adapter != report.unused.end()) {
+      throw UserError(fmt::format(
+          "{}: the program lacks the low-rank adapters of the file, such as '{}': --adapters or "
+          "lora_from_file() adds them",
+          path_, *unused_adapter));
+    }
     if (!report.missing.empty()) {
       const std::string& name = report.missing.front();
       const bool is_pytorch = options_.layout == ParamsLayout::unspecified && !written_by_fluid_ &&

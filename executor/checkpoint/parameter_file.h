@@ -19,9 +19,11 @@ struct LoadedParameters {
   LoadReport report;
   ColumnTablePtr column_table;            ///< from the file's metadata; null if the file has none
   std::set<std::string> merged_adapters;  ///< ids in the file's kMergedAdaptersMetadata
-  /// Whether weights of the program may keep their values: the file holds adapters without all
-  /// frozen weights, or LoadOptions::partial is set.
-  bool keeps_weights = false;
+
+  /// Whether weights of the program keep their values.
+  bool keeps_weights() const {
+    return !report.kept.empty() || !report.missing.empty() || !report.mismatched.empty();
+  }
 };
 
 /// Reads a safetensors file for the variables `wanted` of `program`. Renames its tensors by

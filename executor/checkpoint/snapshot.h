@@ -37,8 +37,8 @@ struct Snapshot {
   /// ExecutorOptions::tuning_record, selects the same kernels, and so computes the same bits.
   std::map<std::string, std::string> tuning_record;
   ColumnTablePtr column_table;              ///< result of Executor::column_table()
-  std::set<std::string> merged_adapters;    ///< AppliedAdapters::merged()
-  std::vector<LoraAdapter> adapters;        ///< adapters of the program; not read from a checkpoint
+  std::set<std::string> merged_adapters;    ///< MergedAdapters::ids()
+  std::map<std::string, std::string> lora;  ///< lora_metadata(); not read from a checkpoint
   std::vector<SnapshotVariable> variables;  ///< all variables except caches and scratch variables
 
   const SnapshotVariable* find(std::string_view name) const;  ///< null if there is no such variable

@@ -153,8 +153,8 @@ DataSource open_with_table(const std::string& spec, const std::string& split,
                                if (world.rank == 0 && table.of_earlier_training) {
                                  print_to(stderr,
                                           "data '{}': there is no table {}: columns are read as in "
-                                          "training, by the table in {}\n",
-                                          spec, table.file, training.file);
+                                          "training, by the table {}\n",
+                                          spec, table.file, training.origin());
                                }
                                if (learned != nullptr) {
                                  *learned = table;
@@ -239,6 +239,14 @@ LoadOptions ParamsFlags::load_options() const {
           .partial = partial};
 }
 
+void check_holds_weights(const LoadReport& report, const ParamsFlags& flags) {
+  if (report.kept.empty() || flags.partial) return;
+  throw UserError(fmt::format(
+      "{}: the file holds adapters without '{}': give the weights with --params, and this file "
+      "with --adapters",
+      flags.path, report.kept.front()));
+}
+
 void print_load_report(const LoadReport& report, const ParamsFlags& flags) {
   if (!flags.partial && flags.maps.empty()) return;
   print_to(stderr, "{}: {}", flags.path, report.text());
@@ -246,7 +254,9 @@ void print_load_report(const LoadReport& report, const ParamsFlags& flags) {
 
 void load_parameters(Executor& executor, const ParamsFlags& flags) {
   if (!flags.path.empty()) {
-    print_load_report(executor.load(flags.path, flags.load_options()), flags);
+    const LoadReport report = executor.load(flags.path, flags.load_options());
+    check_holds_weights(report, flags);
+    print_load_report(report, flags);
   }
   if (!flags.adapters.empty()) executor.load(flags.adapters);
 }

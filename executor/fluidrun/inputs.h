@@ -42,8 +42,12 @@ struct ParamsFlags {
 void add_params_flags(CLI::App& command, ParamsFlags& flags);
 /// Opens a program. If --adapters is given, adds the adapters in its file to the program.
 Program open_program(const std::string& name, const ParamsFlags& flags);
-/// Loads the files of --params and --adapters, if given. Calls print_load_report() for --params.
+/// Loads the files of --params and --adapters, if given. Calls check_holds_weights() and
+/// print_load_report() for --params.
 void load_parameters(Executor& executor, const ParamsFlags& flags);
+/// Throws UserError if the file of --params holds adapters without the weights, unless
+/// --params-partial is given.
+void check_holds_weights(const LoadReport& report, const ParamsFlags& flags);
 /// Prints `report` to stderr if --params-map or --params-partial is given.
 void print_load_report(const LoadReport& report, const ParamsFlags& flags);
 /// If --params is not given, prints to stderr that the parameters are untrained.
@@ -55,6 +59,9 @@ struct TrainingTable {
   ColumnTablePtr table = nullptr;  ///< null: no table
   std::string file = {};           ///< file of a loaded table; empty for a table of opened data
   std::string later_file = {};     ///< file to which training writes `table` later; empty: none
+
+  /// For messages: "in FILE", or "of --data".
+  std::string origin() const { return file.empty() ? "of --data" : "in " + file; }
 };
 /// Returns the column table in the file of --adapters, or else of --params. The table is null if
 /// neither file contains a table, or if data of the kind in `spec` needs none.

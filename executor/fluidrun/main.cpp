@@ -50,18 +50,42 @@ int report(const std::string& what, ExitCode code) {
   return code;
 }
 
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> flags_of(const CLI::App& command) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  return flags;
+}
+
 /// Candidates for the suggestions of did_you_mean(): the flags of the chosen subcommand, or all
 /// subcommands if none is chosen.
 std::vector<std::string> suggestion_candidates(const CLI::App& app) {
-  std::vector<std::string> flags;
-  for (const CLI::App* command : app.get_subcommands()) {
-    for (const CLI::Option* option : command->get_options()) {
-      for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
-    }
-  }
-  if (!flags.empty()) return flags;
-  for (const CLI::App* command : app.get_subcommands(nullptr)) flags.push_back(command->get_name());
-  return flags;
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? command_names(app) : flags_of(*chosen.front());
+}
+
+/// Returns the error message for `name`, an unknown option in the --config file, as CLI11 gives it:
+/// SECTION.OPTION, OPTION of the chosen subcommand, or SECTION.++ for an unknown section.
+std::string config_error(const CLI::App& app, const std::string& name) {
+  const size_t dot = name.rfind('.');
+  const std::string option = name.substr(dot == std::string::npos ? 0 : dot + 1);
+  const auto unexpected = [&](const std::vector<std::string>& known) {
+    return "--config: " + name + " is not expected" + did_you_mean("--" + option, known);
+  };
+  if (dot == std::string::npos) return unexpected(suggestion_candidates(app));
+  const std::string section = name.substr(0, dot);
+  const auto commands =
+      app.get_subcommands([&](const CLI::App* command) { return command->get_name() == section; });
+  if (!commands.empty()) return unexpected(flags_of(*commands.front()));
+  return "--config: no command for the section [" + section + "]" +
+         did_you_mean(section, command_names(app));
 }
 
 /// Returns the option on the command line that excludes `option`; null: none.
@@ -159,10 +183,7 @@ int parse_error(const CLI::App& app, const CLI::ParseError& error,
   // prefix of CLI11's message for an unknown option
   constexpr std::string_view kUnknownOption = "INI was not able to parse ";
   if (what.starts_with(kUnknownOption)) {
-    const std::string name = what.substr(kUnknownOption.size());
-    const std::string flag = "--" + name.substr(name.rfind('.') + 1);
-    what =
-        "--config: " + name + " is not expected" + did_you_mean(flag, suggestion_candidates(app));
+    what = config_error(app, what.substr(kUnknownOption.size()));
   }
   const auto chosen = app.get_subcommands();
   const std::string help = chosen.empty() ? "" : " " + chosen.front()->get_name();

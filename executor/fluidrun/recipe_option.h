@@ -25,6 +25,9 @@ class RecipeOption {
   /// The option and its value as text, for error messages.
   const std::string& command_line_text() const { return command_line_text_; }
 
+  /// Throws UserError if this option sets a learning rate, a schedule or averages, which `flag`
+  /// excludes.
+  void check_sets_no_rate(const char* flag) const;
   /// Applies the optimizer and update flags of this option to the recipe recipe().
   void set_optimizer(Program& program) const;
   /// Applies the schedule flags of this option to the recipe recipe(). `updates`: number of updates

@@ -76,7 +76,9 @@ Program open_with_recipe(const TrainFlags& flags) {
   set_optimizer(program, flags.optimizer);
   set_update(program, flags.update);
   for (const std::string& text : flags.recipe_options) {
-    RecipeOption(program, text).set_optimizer(program);
+    const RecipeOption option(program, text);
+    if (flags.finds_lr()) option.check_sets_no_rate("--find-lr");
+    option.set_optimizer(program);
   }
   set_parameters(program, flags.parameters);
   check_fit_options(program, {.recipes = parse_recipes(program, flags.recipes)});
@@ -308,6 +310,7 @@ class Training {
     const ParamsFlags& params = flags_.params;
     if (!params.path.empty()) {
       const LoadReport report = trainer_.load(params.path, params.load_options());
+      check_holds_weights(report, params);
       if (is_rank_0()) print_load_report(report, params);
     }
     if (!params.adapters.empty()) trainer_.load(params.adapters);
@@ -415,7 +418,7 @@ class Training {
 
 /// Trains. Returns the exit code: 0, or 128 + the signal that stopped training.
 int train(const TrainFlags& flags) {
-  if (flags.finds_lr()) check_find_lr_file(flags);
+  if (flags.finds_lr()) check_find_lr_flags(flags);
   for (const std::string& path : {flags.save, flags.best.save, flags.find_lr_file()}) {
     if (!path.empty()) check_writable(path);  // throws before the training
   }

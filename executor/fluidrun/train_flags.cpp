@@ -1,11 +1,14 @@
 #include "executor/fluidrun/train_flags.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/recipe_flags.h"
 #include "executor/fluidrun/recipe_option.h"
 #include "executor/fluidrun/tensor_io.h"
+#include "executor/trainer/learning_rate_finder.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -175,9 +178,12 @@ void add_train_flags(CLI::App& command, TrainFlags& flags) {
   add_find_lr_flag(command, flags);
 }
 
-void check_find_lr_file(const TrainFlags& flags) {
+void check_find_lr_flags(const TrainFlags& flags) {
   const std::string file = flags.find_lr_file();
   if (!file.empty()) check_extension(file, {".svg", ".csv"}, "the curve is");
+  if (flags.max_steps == 0 || flags.max_steps >= kFewestLearningRates) return;
+  throw UserError(fmt::format("--find-lr needs {} steps or more: --max-steps is {}",
+                              kFewestLearningRates, flags.max_steps));
 }
 
 void reset_file_flags(TrainFlags& flags) {

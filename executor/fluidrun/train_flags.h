@@ -44,8 +44,9 @@ struct TrainFlags {
 
 void add_train_flags(CLI::App& command, TrainFlags& flags);
 
-/// Throws UserError for a file of --find-lr that is neither .svg nor .csv.
-void check_find_lr_file(const TrainFlags& flags);
+/// Throws UserError for a file of --find-lr that is neither .svg nor .csv, and for too few
+/// --max-steps.
+void check_find_lr_flags(const TrainFlags& flags);
 /// Resets the flags that read or write files of a training run. Used for --dry-run.
 void reset_file_flags(TrainFlags& flags);
 /// Limits --overfit to --max-steps steps (default: 1000), unless --epochs is given.

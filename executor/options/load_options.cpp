@@ -37,6 +37,7 @@ std::string LoadReport::text() const {
   }
   return fmt::format("{} parameters loaded\n", loaded.size()) +
          line_of("missing, left as they are", quoted(missing)) +
+         line_of("not in this file of adapters, left as they are", quoted(kept)) +
          line_of("of another shape, left as they are", shapes) + line_of("unused", quoted(unused)) +
          line_of("ignored", quoted(ignored));
 }

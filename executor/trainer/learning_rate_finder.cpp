@@ -23,7 +23,8 @@ void check_settings(const LearningRateFinderOptions& s) {
   require(s.first > 0 && s.first < s.last && std::isfinite(s.last),
           "the rates must rise from above 0, not from " + ir::float_text(s.first) + " to " +
               ir::float_text(s.last));
-  require(s.steps >= 10, "needs 10 steps or more, not " + std::to_string(s.steps));
+  require(s.steps >= kFewestLearningRates, "needs " + std::to_string(kFewestLearningRates) +
+                                               " steps or more, not " + std::to_string(s.steps));
   require(s.smoothing >= 0 && s.smoothing < 1,
           "smoothing must lie in [0, 1), not be " + ir::float_text(s.smoothing));
   require(s.divergence > 1, "divergence must be above 1, not " + ir::float_text(s.divergence));

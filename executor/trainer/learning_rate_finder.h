@@ -10,12 +10,14 @@
 
 namespace fluid {
 
+inline constexpr int64_t kFewestLearningRates = 10;  ///< minimum number of steps
+
 /// Options of find_learning_rate(), a learning rate range test (Smith, "Cyclical learning rates for
 /// training neural networks", 2017).
 struct LearningRateFinderOptions {
   std::string recipe = {};         ///< name of the recipe that trains; empty: the only one
   double first = 1e-7, last = 10;  ///< learning rates of the first and of the last step; > 0
-  int64_t steps = 100;             ///< training steps; at least 10
+  int64_t steps = 100;             ///< training steps; at least kFewestLearningRates
   double smoothing = 0.9;          ///< weight of earlier losses in the smoothed loss, in [0, 1)
   /// Stops when the smoothed loss is not finite, or larger than this factor times the minimum so
   /// far.

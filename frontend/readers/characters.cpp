@@ -77,7 +77,7 @@ class CharacterReader {
     const bool has_unknown = args_.get_flag("unknown", false);
     SpillBuffer all(kMaxLoadedBytes);
     std::vector<int32_t> ids;  // ids of the characters in the current part
-    for_each_part([&](const DocumentPart& part) {
+    SkippedRecords skipped = for_each_part([&](const DocumentPart& part) {
       for_each_character(part, [&](char32_t code_point, std::string_view text, int64_t byte) {
         const auto found = ids_.find(code_point);
         if (found == ids_.end() && !has_unknown) fail_unknown(part, code_point, text, byte);
@@ -88,20 +88,19 @@ class CharacterReader {
     });
     const auto table = std::make_shared<const ColumnTable>(std::move(table_));
     context_.report_table(table);
-    return {Symbols<int32_t>(all.release()), table};
+    return {Symbols<int32_t>(all.release()), table, std::move(skipped)};
   }
 
  private:
   /// Calls `callback` for each part of the text. Passes the end character after each document as a
-  /// separate part.
+  /// separate part. Returns the bad lines, which it skipped.
   template <class Callback>
-  void for_each_part(Callback callback) const {
-    for_each_document_part(
-        args_.path(), args_.get_string("key", ""), [&](const DocumentPart& part) {
-          callback(part);
-          if (end_.empty() || !part.is_last) return;
-          callback({.text = end_, .name = part.name, .first_byte = part.first_byte});
-        });
+  SkippedRecords for_each_part(Callback callback) const {
+    return for_each_document_part(args_, [&](const DocumentPart& part) {
+      callback(part);
+      if (end_.empty() || !part.is_last) return;
+      callback({.text = end_, .name = part.name, .first_byte = part.first_byte});
+    });
   }
 
   std::vector<std::string> learned_vocabulary() const {

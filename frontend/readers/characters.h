@@ -13,6 +13,7 @@ struct CharacterText {
   Symbols<int32_t> ids;
   /// The vocabulary is classes.at(kCharacterColumn): the characters in the order of their ids.
   ColumnTablePtr table;
+  SkippedRecords skipped;  ///< lines that were left out
 };
 
 /// Key of the vocabulary in ColumnTable::classes.

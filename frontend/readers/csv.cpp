@@ -121,9 +121,10 @@ class CsvScan {
   /// Returns a function that finds categories and moments.
   ExamineRecord examination() const {
     return [&](int64_t sample, const TrainingRows& training, RecordFindings& found,
-               std::string& split) {
+               SetSplit set_split) {
       thread_local CsvRow row;
       if (!rows_.parse(file_.read(kFirstRow + sample), row)) return false;
+      if (rows_.columns().split) set_split(row.split);
       for (size_t i = 0; i < row.categories.size(); ++i) {
         categories_.examine(i, row.categories[i], sample, found.categories, [&] {
           return category_location(file_.location(kFirstRow + sample), rows_, i);
@@ -133,7 +134,6 @@ class CsvScan {
       for (size_t i = 0; learns_moments && i < row.x.size(); ++i) {
         if (!std::isnan(row.x[i])) found.moments[i].add(row.x[i]);
       }
-      split = row.split;
       return true;
     };
   }

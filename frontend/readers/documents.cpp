@@ -84,7 +84,7 @@ std::vector<std::string> text_files(const std::string& path) {
 
 void for_each_document_part(const std::string& path, const std::string& json_key,
                             const std::function<void(const DocumentPart&)>& callback,
-                            int64_t part_bytes) {
+                            SkippedRecords* skipped, int64_t part_bytes) {
   for (const std::string& file : text_files(path)) {
     const std::shared_ptr<const ByteSource> contents = open_gz_or_plain(file, kMaxLoadedBytes);
     if (json_key.empty()) {
@@ -97,10 +97,25 @@ void for_each_document_part(const std::string& path, const std::string& json_key
     for (std::string_view line; lines.next(line);) {
       if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       const std::string where = ir::file_and_line(file, lines.number());
-      const std::string text = string_of_line(line, json_key, where);
+      std::string text;
+      try {
+        text = string_of_line(line, json_key, where);
+      } catch (const UserError& error) {
+        if (skipped == nullptr) throw;
+        skipped->add(error.what());
+        continue;
+      }
       callback({text, where});
     }
   }
+}
+
+SkippedRecords for_each_document_part(const DataArgs& args,
+                                      const std::function<void(const DocumentPart&)>& callback) {
+  SkippedRecords skipped;
+  for_each_document_part(args.path(), args.get_string("key", ""), callback,
+                         args.bad_records() == BadRecords::stop ? nullptr : &skipped);
+  return skipped;
 }
 
 }  // namespace fluid

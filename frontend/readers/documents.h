@@ -6,6 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/readers/dataset.h"
+#include "frontend/readers/kind.h"
+
 namespace fluid {
 
 /// A part of a document. The parts of a document are consecutive. A part starts where a pre-token
@@ -24,10 +27,16 @@ std::vector<std::string> text_files(const std::string& path);
 /// Calls `callback` for each part of each document of a path, in order. If `json_key` is empty,
 /// each file of text_files() is a document. Otherwise, the files contain JSON Lines, and the string
 /// with the key `json_key` in each line is a document. Parts have about `part_bytes` bytes. Reads
-/// one part at a time. Throws UserError, naming the file and the line, for a line that is not a
-/// JSON object with this string.
+/// one part at a time. A line that is not a JSON object with this string is added to `skipped`; if
+/// that is null, throws UserError, which names the file and the line.
 void for_each_document_part(const std::string& path, const std::string& json_key,
                             const std::function<void(const DocumentPart&)>& callback,
+                            SkippedRecords* skipped = nullptr,
                             int64_t part_bytes = int64_t{4} << 20);
+
+/// Does this for the documents of option key of `args`. Returns the lines that it skipped; throws
+/// UserError for the first one with BadRecords::stop.
+SkippedRecords for_each_document_part(const DataArgs& args,
+                                      const std::function<void(const DocumentPart&)>& callback);
 
 }  // namespace fluid

@@ -281,7 +281,7 @@ class JsonlScan {
     }
     if (context_.given() == nullptr) initial.moments.resize(static_cast<size_t>(moments));
     const auto examine_line = [&](int64_t sample, const TrainingRows& training,
-                                  RecordFindings& found, std::string& split) {
+                                  RecordFindings& found, SetSplit set_split) {
       if (sample < keys.first_line) keys_of(sample);  // throws the error of the line
       const TextRecord record = file_.read(sample);
       const JsonLine line(record, file_.source_name());
@@ -291,7 +291,7 @@ class JsonlScan {
         if (!value) return false;
         values.push_back(std::move(*value));
       }
-      if (!keys.split.key.empty()) split = split_text(*line.value_of(keys.split));
+      if (!keys.split.key.empty()) set_split(split_text(*line.value_of(keys.split)));
       size_t category = 0;
       for (size_t k = 0; k < count; ++k) {
         const KeyColumn& column = keys.columns[k];

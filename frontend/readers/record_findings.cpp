@@ -26,9 +26,9 @@ struct ChunkFindings {
 };
 
 /// Calls `examine` for all samples once.
-RecordFindings examine_once(const RecordsToExamine& records, const TrainingRows& training,
-                            const RecordFindings& initial, const ExamineRecord& examine,
-                            TextScan& scan) {
+RecordFindings examine_once(const RecordsToExamine& records, const RowSplit& row_split,
+                            const TrainingRows& training, const RecordFindings& initial,
+                            const ExamineRecord& examine, TextScan& scan) {
   RecordFindings all = initial;
   SpillBuffer split_of_sample(kMaxSplitBytes);
   const bool has_split = !records.split_column.empty();
@@ -39,7 +39,11 @@ RecordFindings examine_once(const RecordsToExamine& records, const TrainingRows&
     for (int64_t sample = begin; sample < end; ++sample) {
       bool is_read = false;
       try {
-        is_read = examine(sample, training, found, split);
+        is_read = examine(sample, training, found, [&](std::string_view value) {
+          split = value;
+          if (!records.skips_bad_records) return;  // examine_records() checks each value once
+          row_split.split_of(records.split_column, split, [&] { return records.location(sample); });
+        });
       } catch (const UserError& error) {
         if (!records.skips_bad_records) throw;
         found.skipped.add(error.what());
@@ -88,11 +92,11 @@ RecordFindings examine_records(const RecordsToExamine& records, const RowSplit& 
       !records.split_column.empty() || records.drops_rows || records.skips_bad_records;
   if (!learns_moments || !needs_rows) {
     const TrainingRows training(scan, learns_moments ? held_out() : RowSet(), {});
-    return examine_once(records, training, initial, examine, scan);
+    return examine_once(records, split, training, initial, examine, scan);
   }
   RecordFindings found = initial, initial_moments = initial;
   found.moments.clear();
-  found = examine_once(records, {scan, {}, {}}, found, examine, scan);
+  found = examine_once(records, split, {scan, {}, {}}, found, examine, scan);
   std::vector<Split> split_of_value;
   if (!records.split_column.empty()) {
     split_of_value = split.splits(records.split_column, scan.splits, [&](size_t value) {
@@ -102,7 +106,8 @@ RecordFindings examine_records(const RecordsToExamine& records, const RowSplit& 
   initial_moments.categories.clear();
   TextScan repeated;
   const TrainingRows training(scan, held_out(), std::move(split_of_value));
-  found.moments = examine_once(records, training, initial_moments, examine, repeated).moments;
+  found.moments =
+      examine_once(records, split, training, initial_moments, examine, repeated).moments;
   return found;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "frontend/readers/running_moments.h"
 #include "frontend/readers/string_table.h"
 #include "frontend/readers/text_scan.h"
+#include "ir/function_ref.h"
 
 namespace fluid {
 
@@ -44,11 +46,14 @@ class TrainingRows {
   std::vector<Split> split_of_value_;
 };
 
-/// Adds the findings in a sample, and sets `split` to its value in the column of option
-/// split=COLUMN. Adds to RecordFindings::moments only if the sample is in `training`. Returns
-/// false, and adds nothing, to leave the sample out.
+/// Takes the value of a sample in the column of option split=COLUMN. Throws UserError for a value
+/// that is not a split name, if bad records are skipped.
+using SetSplit = FunctionRef<void(std::string_view)>;
+
+/// Calls `set_split`, then adds the findings in a sample. Adds to RecordFindings::moments only if
+/// the sample is in `training`. Returns false, and adds nothing, to leave the sample out.
 using ExamineRecord = std::function<bool(int64_t sample, const TrainingRows& training,
-                                         RecordFindings& findings, std::string& split)>;
+                                         RecordFindings& findings, SetSplit set_split)>;
 
 /// The samples that examine_records() reads.
 struct RecordsToExamine {

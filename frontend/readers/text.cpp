@@ -38,11 +38,12 @@ template <class Symbol>
 class Windows : public SampleSource {
  public:
   Windows(Symbols<Symbol> symbols, std::string name, int64_t length, int64_t stride,
-          ColumnTablePtr table)
+          SkippedRecords skipped, ColumnTablePtr table)
       : symbols_(std::move(symbols)),
         name_(std::move(name)),
         length_(length),
         stride_(stride),
+        skipped_(std::move(skipped)),
         table_(std::move(table)) {
     const DType dtype = std::is_same_v<Symbol, char> ? DType::u8 : DType::i64;
     columns_ = {{"text", dtype, {length}}, {"target", dtype, {length}}};
@@ -68,12 +69,14 @@ class Windows : public SampleSource {
     return table_ != nullptr ? table_->classes.at(kCharacterColumn) : std::vector<std::string>();
   }
   ColumnTablePtr table() const override { return table_; }
+  SkippedRecords skipped() const override { return skipped_; }
   int64_t resident_bytes() const override { return symbols_.resident_bytes(); }
 
  private:
   Symbols<Symbol> symbols_;
   std::string name_;
   int64_t length_, stride_;
+  SkippedRecords skipped_;
   ColumnTablePtr table_;  ///< the vocabulary of characters; null for other symbols
   std::vector<Column> columns_;
 };
@@ -82,7 +85,7 @@ class Windows : public SampleSource {
 /// symbols. Split train is the rest.
 template <class Symbol>
 SampleSourcePtr windows_of(Symbols<Symbol> symbols, const char* unit, const DataArgs& args,
-                           ColumnTablePtr table = nullptr) {
+                           SkippedRecords skipped, ColumnTablePtr table = nullptr) {
   const bool held_out = args.get_choice("split", "train", {"train", "val", "test"}) != "train";
   const int64_t length = args.get_integer("length", kLength, 1);
   const int64_t stride = args.get_integer("stride", length, 1);
@@ -99,7 +102,7 @@ SampleSourcePtr windows_of(Symbols<Symbol> symbols, const char* unit, const Data
   }
   const std::string name = "text:" + args.path() + (held_out ? "?split=val" : "?split=train");
   return std::make_shared<Windows<Symbol>>(std::move(symbols), name, length, stride,
-                                           std::move(table));
+                                           std::move(skipped), std::move(table));
 }
 
 bool holds_documents(const DataArgs& args) {
@@ -123,7 +126,7 @@ char end_byte(const DataArgs& args) {
 /// Returns the bytes of a single text, or of documents. The byte of option end follows each
 /// document. Holds the bytes in memory if there are fewer than `memory_limit`, else on disk.
 std::shared_ptr<const ByteSource> bytes_of(const DataArgs& args, bool documents,
-                                           int64_t memory_limit) {
+                                           int64_t memory_limit, SkippedRecords& skipped) {
   if (!documents) {
     auto file = open_gz_or_plain(args.path(), memory_limit);
     const bool loads = file->resident_bytes() == 0 && file->size() < memory_limit;
@@ -131,7 +134,7 @@ std::shared_ptr<const ByteSource> bytes_of(const DataArgs& args, bool documents,
   }
   const char end = end_byte(args);
   SpillBuffer bytes(memory_limit);
-  for_each_document_part(args.path(), args.get_string("key", ""), [&](const DocumentPart& part) {
+  skipped = for_each_document_part(args, [&](const DocumentPart& part) {
     bytes.append(std::as_bytes(std::span(part.text)));
     if (part.is_last) bytes.append(std::as_bytes(std::span(&end, 1)));
   });
@@ -144,7 +147,9 @@ SampleSourcePtr open_bytes(const DataArgs& args) {
     if (args.find(option) == nullptr) continue;
     args.fail("option " + option + " is of a tokenizer: add bpe=DIR or bpe=FILE.tiktoken");
   }
-  return windows_of(Symbols<char>(bytes_of(args, documents, args.memory_limit())), "bytes", args);
+  SkippedRecords skipped;
+  auto bytes = bytes_of(args, documents, args.memory_limit(), skipped);
+  return windows_of(Symbols<char>(std::move(bytes)), "bytes", args, std::move(skipped));
 }
 
 /// The tokenizer of option bpe. `path` is a directory with GPT-2's vocab.json and merges.txt, or a
@@ -182,12 +187,14 @@ int32_t end_token(const DataArgs& args, const Tokenizer& tokenizer, const Bpe& b
             "' does not hold: end=" + text + " must be its id, such as end=100257");
 }
 
-/// Tokenizes the text part by part. Calls `use` with the token ids of each part.
+/// Tokenizes the text part by part. Calls `use` with the token ids of each part. Returns the bad
+/// lines, which it skipped.
 template <class Use>
-void for_each_tokens(const DataArgs& args, const Tokenizer& tokenizer, bool documents, Use use) {
+SkippedRecords for_each_tokens(const DataArgs& args, const Tokenizer& tokenizer, bool documents,
+                               Use use) {
   const Bpe bpe = tokenizer.pattern ? Bpe(tokenizer.path, *tokenizer.pattern) : Bpe(tokenizer.path);
   const int32_t end = documents ? end_token(args, tokenizer, bpe) : 0;
-  for_each_document_part(args.path(), args.get_string("key", ""), [&](const DocumentPart& part) {
+  return for_each_document_part(args, [&](const DocumentPart& part) {
     std::vector<int32_t> ids;
     bpe.encode(part.text, part.name, ids, part.first_byte);
     if (documents && part.is_last) ids.push_back(end);
@@ -200,7 +207,8 @@ void for_each_tokens(const DataArgs& args, const Tokenizer& tokenizer, bool docu
 uint64_t token_key(const DataArgs& args, const Tokenizer& tokenizer, bool documents) {
   namespace fs = std::filesystem;
   std::string text = (documents ? "documents" : "text") + args.get_string("key", "") + '\0' +
-                     args.get_string("end", "") + '\0';
+                     args.get_string("end", "") + '\0' +
+                     (args.bad_records() == BadRecords::stop ? "" : "skip");
   if (tokenizer.pattern) {
     text += args.get_string("pattern", "") + '\0' + read_file(tokenizer.path);
   } else {
@@ -219,30 +227,32 @@ uint64_t token_key(const DataArgs& args, const Tokenizer& tokenizer, bool docume
 }
 
 /// Returns the tokens in the file of option tokens=FILE. First writes the file if it is missing, or
-/// if the text, the tokenizer or an option has changed.
+/// if the text, the tokenizer or an option has changed. Then sets `skipped` to the bad lines.
 Symbols<int32_t> cached_tokens(const DataArgs& args, const Tokenizer& tokenizer, bool documents,
-                               const std::string& path) {
+                               const std::string& path, SkippedRecords& skipped) {
   static std::mutex mutex;  // two threads may open training and validation data at the same time
   const std::scoped_lock lock(mutex);
   const uint64_t key = token_key(args, tokenizer, documents);
   if (std::optional<Symbols<int32_t>> kept = open_token_file(path, key)) return *kept;
   TokenFileWriter file(path, key);
-  for_each_tokens(args, tokenizer, documents,
-                  [&](const std::vector<int32_t>& ids) { file.append(ids); });
+  skipped = for_each_tokens(args, tokenizer, documents,
+                            [&](const std::vector<int32_t>& ids) { file.append(ids); });
   file.commit();
   return open_token_file(path, key).value();
 }
 
 SampleSourcePtr open_tokens(const DataArgs& args, const Tokenizer& tokenizer) {
   const bool documents = holds_documents(args);
+  SkippedRecords skipped;
   if (const std::string* path = args.find("tokens")) {
-    return windows_of(cached_tokens(args, tokenizer, documents, *path), "tokens", args);
+    auto tokens = cached_tokens(args, tokenizer, documents, *path, skipped);
+    return windows_of(std::move(tokens), "tokens", args, std::move(skipped));
   }
   SpillBuffer all(args.memory_limit());
-  for_each_tokens(args, tokenizer, documents, [&](const std::vector<int32_t>& ids) {
+  skipped = for_each_tokens(args, tokenizer, documents, [&](const std::vector<int32_t>& ids) {
     all.append(std::as_bytes(std::span(ids)));
   });
-  return windows_of(Symbols<int32_t>(all.release()), "tokens", args);
+  return windows_of(Symbols<int32_t>(all.release()), "tokens", args, std::move(skipped));
 }
 
 SampleSourcePtr open_characters(const ColumnTableContext& context) {
@@ -255,7 +265,8 @@ SampleSourcePtr open_characters(const ColumnTableContext& context) {
         (by_table ? ": the training text was read as characters; table=none ignores that" : ""));
   }
   CharacterText text = read_characters(context, holds_documents(args));
-  return windows_of(std::move(text.ids), "characters", args, std::move(text.table));
+  return windows_of(std::move(text.ids), "characters", args, std::move(text.skipped),
+                    std::move(text.table));
 }
 
 SampleSourcePtr open_text(const DataArgs& args) {

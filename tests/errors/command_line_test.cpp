@@ -139,6 +139,7 @@ TEST_F(CommandLine, IsRejectedForOptionsThatChangeNothing) {
   const std::string train = "train line.fir --data synthetic-linear?n=50 ";
   const Case cases[] = {
       {"--find-lr --lr 0.1", "--find-lr excludes --lr"},
+      {"--find-lr --max-steps 9", "--find-lr needs 10 steps or more: --max-steps is 9"},
       {"--find-lr --epochs 2", "--epochs excludes --find-lr"},
       {"--find-lr --warmup 5", "--find-lr excludes --warmup"},
       {"--find-lr --patience 5", "--find-lr excludes --patience"},
@@ -412,6 +413,10 @@ TEST_F(CommandLine, IsRejectedForWrongOptionFiles) {
   expect_options_error("[train]\nepoch = 3\n",
                        "--config: train.epoch is not expected (did you mean '--epochs'?)");
   expect_options_error("epoch = 3\n", "--config: epoch is not expected (did you mean '--epochs'?)");
+  expect_options_error("[eval]\nbatchs = 3\n",
+                       "--config: eval.batchs is not expected (did you mean '--batch'?)");
+  expect_options_error("[trian]\nlr = 3\n",
+                       "--config: no command for the section [trian] (did you mean 'train'?)");
   expect_options_error("[train]\nhelp = true\n", "not allowed in a configuration file");
   expect_options_error("[train]\nbatch = 0\n", "--batch: must be a positive integer, not 0");
   expect_options_error("[train\nepochs = 3\n", "--config: [train is not expected");

@@ -145,6 +145,39 @@ TEST_F(FineTuningRuns, OfAdaptersAreEqual) {
       message);
 }
 
+TEST_F(FineTuningRuns, OfAdaptersNeedTheWeights) {
+  train("--lora 'a:rank=1' --checkpoint-dir run");
+  std::filesystem::rename(dir_.file("out.safetensors"), dir_.file("lora.safetensors"));
+  const std::string files = " net.fir --params lora.safetensors --adapters lora.safetensors ";
+  const std::string message =
+      "lora.safetensors: the file holds adapters without 'a.w': give the weights with --params, "
+      "and this file with --adapters";
+  for (const std::string command : {"eval", "train"}) {
+    expect_late_error(command + files + "--data 'synthetic-linear?n=40'", message);
+  }
+  expect_error("merge" + files + "--save m.safetensors", message);
+  const Result partial = run("eval" + files + "--params-partial --data 'synthetic-linear?n=40'");
+  EXPECT_TRUE(states(partial.output, "2 not in this file of adapters, left as they are: 'a.w'"))
+      << partial.output;
+  for (const std::string file : {"lora.safetensors", "run/last/parameters.safetensors"}) {
+    expect_late_error("eval net.fir --data 'synthetic-linear?n=40' --params " + file,
+                      file +
+                          ": the program lacks the low-rank adapters of the file, such as "
+                          "'a.w.lora_a': --adapters or lora_from_file() adds them");
+  }
+}
+
+TEST_F(FineTuningRuns, OfAdaptersKeepATrainedHead) {
+  const std::string base = "--params base.safetensors ";
+  train("");
+  std::filesystem::rename(dir_.file("out.safetensors"), dir_.file("base.safetensors"));
+  const TensorFile first = train(base + "--lora 'a:rank=1' --param 'b.w:train=1'");
+  std::filesystem::rename(dir_.file("out.safetensors"), dir_.file("lora.safetensors"));
+  const TensorFile second = train(base + "--adapters lora.safetensors");
+  ASSERT_EQ(second.tensors.size(), 3U);
+  EXPECT_NE(second.find("b.w")->at(0), first.find("b.w")->at(0)) << "trains on";
+}
+
 TEST_F(FineTuningRuns, OfAdaptersHaveTheirDefaults) {
   std::string text = kNetwork;
   const std::string tanh = "  %t = tanh(%h) : f32[?, 8]\n";

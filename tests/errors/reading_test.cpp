@@ -198,6 +198,15 @@ TEST_F(ImageData, IsDescribedWithoutBadRecords) {
     EXPECT_TRUE(states(skipped.output, "csv:rows.csv: 2 samples rows.csv:3 rows.csv:4 2 of 4"))
         << skipped.output;
   }
+  write_plain(dir_.file("rows.csv"), "x,part\n1,train\n2,tset\n3,val\n4,train\n");
+  expect_error("data csv:rows.csv?split=part", "rows.csv:3: column 'part' holds 'tset'");
+  for (const std::string split : {"train", "val"}) {
+    const Result skipped =
+        run("data csv:rows.csv?split=part --split " + split + " --on-bad-record skip --check");
+    EXPECT_TRUE(states(skipped.output, split == "train" ? "2 samples rows.csv:3: column 'part'"
+                                                        : "1 samples rows.csv:3: column 'part'"))
+        << skipped.output;
+  }
   damage("images/dogs/3.jpg");
   EXPECT_EQ(run("data folder:images --draw 0").code, 1);
   const Result described = run("data folder:images --draw 0 --on-bad-record skip");

@@ -249,6 +249,11 @@ TEST_F(RecipesOfAProgram, KeepTheSettingsOfTheProgram) {
 }
 
 TEST_F(RecipesOfAProgram, HaveALearningRateOfTheirOwnToFind) {
+  for (const std::string option : {"lr=0.1", "schedule=cosine", "ema=0.9", "swa=2"}) {
+    const std::string flag = option.substr(0, option.find('='));
+    expect_error(kTrain + "--find-lr --recipes squares --recipe-option squares:" + option,
+                 "--recipe-option 'squares:" + option + "': --find-lr excludes --" + flag);
+  }
   for (const char* recipe : {"squares", "distances"}) {
     const Result result = run(kTrain + "--find-lr --recipes " + recipe);
     EXPECT_EQ(result.code, 0) << result.output;

@@ -180,6 +180,15 @@ TEST_F(Tables, OfAFileAreWrittenByTrainAlone) {
   EXPECT_EQ(expect_good(train).output.find("t.json\n"), std::string::npos) << "it is read";
 }
 
+TEST_F(Tables, OfAnAbsentFileForValidationAreThoseOfTheTrainingData) {
+  const std::string data = "'csv:train.csv?label=shape&categories=color,shape&drop=id&split=part";
+  const std::string output =
+      expect_good("train shapes.fir --epochs 1 --data " + data + "' --val " + data + "&table=v'")
+          .output;
+  expect_has(output,
+             "there is no table v: columns are read as in training, by the table of --data");
+}
+
 TEST_F(Tables, OfAnAbsentFileAreThoseOfTheEarlierTraining) {
   const std::string train =
       "train shapes.fir --data 'csv:train.csv?label=shape&categories=color,shape&drop=id,part"

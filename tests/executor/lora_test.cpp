@@ -114,11 +114,13 @@ TEST(Lora, SavesOnlyTheAdaptersAndMergesThem) {
   Executor loaded(again, cpu());
   loaded.load(base);
   loaded.load(adapters);
+  EXPECT_EQ(loaded.load(adapters).kept.size(), plain.parameters().size());
   EXPECT_EQ(predictions(loaded), predictions(trained));
   loaded.save(merged, {.merge_adapters = true});
   plain.load(merged);
   testing::expect_all_within(predictions(plain), predictions(trained), 1e-14);
-  expect_user_error([&] { plain.load(adapters); }, "a.safetensors: 'fc0.w.lora_a'");
+  expect_user_error([&] { plain.load(adapters); },
+                    "the program lacks the low-rank adapters of the file, such as 'fc0.w.lora_a'");
   expect_user_error([&] { lora_from_file(again, base); }, "base.safetensors: the file holds no");
 }
 
@@ -135,6 +137,7 @@ TEST(Lora, IsNotAppliedTwice) {
   run_steps(trained);
   trained.save(adapters);
   trained.save(merged, {.merge_adapters = true});
+  expect_user_error([&] { trained.load(merged); }, "m.safetensors: " + message);
 
   Executor other(network(2), cpu(), {.batch = kSamples});
   other.load(merged);
@@ -173,6 +176,48 @@ TEST(Lora, AdaptsASharedWeightOnceAndKeepsAHead) {
   Executor exe(net, cpu(), {.batch = 4});
   exe.save(dir.file("a.safetensors"));
   EXPECT_EQ(read_safetensors(dir.file("a.safetensors")).tensors.size(), 4U);
+}
+
+/// A batch norm and a head that are trained beside adapters stay trained after their file was read.
+TEST(Lora, KeepsTrainingWhatItsFileTrained) {
+  const TempDir dir;
+  const std::string adapters = dir.file("a.safetensors"), again = dir.file("b.safetensors");
+  Program first = network(2);
+  set_parameter_groups(first, {{.pattern = "fc1.*", .trainable = true},
+                               {.pattern = "bn0*", .trainable = true, .freeze_statistics = false}});
+  Executor exe(first, cpu(), {.batch = kSamples});
+  run_steps(exe);
+  exe.save(adapters);
+  const auto names = [](const std::string& path) {
+    std::vector<std::string> held;
+    for (const auto& [name, tensor] : read_safetensors(path).tensors) held.push_back(name);
+    return held;
+  };
+  EXPECT_EQ(names(adapters).size(), 10U);  // 4 factors, fc1.w, fc1.b, gamma, beta and statistics
+  const auto expect_kept = [&](const std::string& path) {
+    Program next = network(0);
+    lora_from_file(next, path);
+    Executor more(next, cpu(), {.batch = kSamples});
+    more.load(path);
+    run_steps(more);
+    more.save(again);
+    EXPECT_EQ(names(again), names(adapters));
+    EXPECT_NE(read_safetensors(again).find("fc1.b")->at(0),
+              read_safetensors(adapters).find("fc1.b")->at(0));
+  };
+  expect_kept(adapters);
+  expect_kept(again);
+}
+
+TEST(Lora, PenalizesNoFrozenWeight) {
+  Program net = network(0);
+  const size_t ops = net.ir().main().ops.size();
+  set_parameter_groups(net, {{.pattern = "fc0.w", .l2 = 0.5}});
+  EXPECT_GT(net.ir().main().ops.size(), ops);
+  lora(net, "fc1", {.rank = 2});
+  for (const auto& op : net.ir().main().ops) {
+    EXPECT_FALSE(op->attrs.has("penalties")) << op->name;
+  }
 }
 
 TEST(Lora, RejectsWhatItCannotAdapt) {

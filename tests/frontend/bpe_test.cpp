@@ -69,7 +69,8 @@ TEST(BpeTokens, OfAFileOfTiktokenAreThose) {
         std::vector<int32_t> ids;
         for_each_document_part(
             dir.file("t"), "",
-            [&](const DocumentPart& part) { bpe.encode(part.text, part.name, ids); }, bytes);
+            [&](const DocumentPart& part) { bpe.encode(part.text, part.name, ids); }, nullptr,
+            bytes);
         EXPECT_EQ(ids, expected) << name << ": " << text;
       }
     }

@@ -103,7 +103,7 @@ TEST_F(Text, IsReadInParts) {
           last += part.is_last ? 1 : 0;
           parts.emplace_back(part.text);
         },
-        bytes);
+        nullptr, bytes);
     EXPECT_EQ(all, text);
     EXPECT_EQ(last, 1);
     if (bytes == 1) {
@@ -114,10 +114,23 @@ TEST_F(Text, IsReadInParts) {
     expect_user_error(
         [&] {
           for_each_document_part(
-              dir_.file("l"), "t", [&](const auto&) { ++lines; }, bytes);
+              dir_.file("l"), "t", [&](const auto&) { ++lines; }, nullptr, bytes);
         },
         "l:4: no string at key 't'");
     EXPECT_EQ(lines, 2);
+  }
+}
+
+TEST_F(Text, OfLinesLeavesOutBadOnes) {
+  const std::string lines = dir_.file("l.jsonl"), all = "text:" + lines + "?length=1&split=train&";
+  write_plain(lines, "{\"t\": \"abcdefgh\"}\nno\n{\"u\": 1}\n{\"t\": \"ijklmnop\"}\n");
+  for (const std::string kind : {"key=t", "key=t&characters&end=."}) {
+    expect_user_error([&] { open_data(all + kind); }, "l.jsonl:2: not a JSON object");
+    const SampleSourcePtr data =
+        open_data(all + kind, "train", {.bad_records = BadRecords::skip}).source;
+    EXPECT_EQ(data->samples(), 15) << "9 tenths of 18 symbols";
+    ASSERT_EQ(data->skipped().count, 2);
+    EXPECT_TRUE(states(data->skipped().errors.back(), "l.jsonl:3: no string at key 't'"));
   }
 }
 

@@ -1,4 +1,4 @@
-#include "executor/checkpoint/applied_adapters.h"
+#include "executor/checkpoint/merged_adapters.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -42,25 +42,25 @@ std::set<std::string> parse_adapter_ids(const std::string& text) {
   return ids;
 }
 
-void AppliedAdapters::load(const LoadedParameters& loaded, const std::vector<LoraAdapter>& adapters,
-                           const std::string& path) {
-  std::set<std::string> merged = loaded.keeps_weights ? merged_ : std::set<std::string>();
-  merged.insert(loaded.merged_adapters.begin(), loaded.merged_adapters.end());
-  std::map<std::string, std::string> applied = loaded_;
-  for (const LoraAdapter& adapter : adapters) {
-    const Tensor* a = value_in(loaded, adapter.a);
-    const Tensor* b = value_in(loaded, adapter.b);
-    if (a != nullptr && b != nullptr) applied[adapter.weight] = adapter_id(*a, *b, adapter.scale);
+void MergedAdapters::load(const LoadedParameters& loaded, const std::vector<LoraAdapter>& adapters,
+                          FunctionRef<Tensor(const std::string&)> current,
+                          const std::string& path) {
+  std::set<std::string> ids = loaded.keeps_weights() ? ids_ : std::set<std::string>();
+  ids.insert(loaded.merged_adapters.begin(), loaded.merged_adapters.end());
+  const auto value = [&](const std::string& name) {
+    const Tensor* given = value_in(loaded, name);
+    return given != nullptr ? *given : current(name);
+  };
+  if (!ids.empty()) {
+    for (const LoraAdapter& adapter : adapters) {
+      if (!ids.contains(adapter_id(value(adapter.a), value(adapter.b), adapter.scale))) continue;
+      throw UserError(fmt::format(
+          "{}: the adapters of '{}' are merged into the weights already: load the weights from "
+          "before the merge, or no adapters",
+          path, adapter.weight));
+    }
   }
-  for (const auto& [weight, id] : applied) {
-    if (!merged.contains(id)) continue;
-    throw UserError(fmt::format(
-        "{}: the adapters of '{}' are merged into the weights already: load the weights from "
-        "before the merge, or no adapters",
-        path, weight));
-  }
-  merged_ = std::move(merged);
-  loaded_ = std::move(applied);
+  ids_ = std::move(ids);
 }
 
 }  // namespace fluid

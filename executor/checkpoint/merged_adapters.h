@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -8,6 +7,7 @@
 
 #include "executor/checkpoint/parameter_file.h"
 #include "frontend/lora.h"
+#include "ir/function_ref.h"
 #include "ir/tensor.h"
 
 namespace fluid {
@@ -24,22 +24,21 @@ std::string adapter_id(const Tensor& a, const Tensor& b, double scale);
 std::string adapter_ids_text(const std::set<std::string>& ids);
 std::set<std::string> parse_adapter_ids(const std::string& text);
 
-/// The adapters that are applied to the weights of a program: those merged into the weights, and
-/// those that were loaded beside them.
-class AppliedAdapters {
+/// The adapters that are merged into the weights of a program.
+class MergedAdapters {
  public:
-  /// Updates both sets for the parameters `loaded` from the file `path`. `adapters`: those of the
-  /// program. Throws UserError, and changes nothing, if an adapter would be in both sets: its
-  /// product would be added twice.
+  /// Updates the set for the parameters `loaded` from the file `path`. `adapters`: those of the
+  /// program; `current` returns the present value of a parameter. Throws UserError, and changes
+  /// nothing, if an adapter of the program is one of the merged ones: its product would be added
+  /// twice.
   void load(const LoadedParameters& loaded, const std::vector<LoraAdapter>& adapters,
-            const std::string& path);
-  const std::set<std::string>& merged() const { return merged_; }
-  /// Replaces the ids of merged adapters, for parameters that were restored.
-  void set_merged(std::set<std::string> ids) { merged_ = std::move(ids); }
+            FunctionRef<Tensor(const std::string&)> current, const std::string& path);
+  const std::set<std::string>& ids() const { return ids_; }
+  /// Replaces the ids, for parameters that were restored.
+  void set_ids(std::set<std::string> ids) { ids_ = std::move(ids); }
 
  private:
-  std::set<std::string> merged_;               ///< ids
-  std::map<std::string, std::string> loaded_;  ///< adapted weight -> id
+  std::set<std::string> ids_;
 };
 
 }  // namespace fluid
