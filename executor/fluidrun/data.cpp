@@ -289,12 +289,19 @@ void print_rate(const DataSource& data, const DataFlags& flags) {
   print_skipped_records(reader, flags.spec);
 }
 
-/// Prints the errors of bad records to stderr, and the number of bad records to stdout. `bad`: the
-/// records that were left out when the data was opened. Returns the exit code: 1 if a record is
-/// bad, unless --on-bad-record is "skip".
-int report_bad_records(const DataFlags& flags, SkippedRecords bad, const Survey& survey) {
+/// Returns the number of rows in other splits than that of `data`.
+int64_t rows_of_other_splits(const DataSource& data) {
+  if (!data.split_counts) return 0;
+  const SplitCounts& all = *data.split_counts;
+  return all.train + all.validation + all.test - data.source->samples();
+}
+
+/// Prints the errors of bad records to stderr, and the number of bad records to stdout. Returns the
+/// exit code: 1 if a record is bad, unless --on-bad-record is "skip".
+int report_bad_records(const DataFlags& flags, const DataSource& data, const Survey& survey) {
+  SkippedRecords bad = data.source->skipped();  // left out when the rows of all splits were read
   if (!flags.check && bad.count == 0 && survey.bad.empty()) return 0;
-  const int64_t read = survey.read + bad.count;
+  const int64_t read = survey.read + (bad.count > 0 ? bad.count + rows_of_other_splits(data) : 0);
   for (const BadRecord& record : survey.bad) bad.add(record.error);
   for (const std::string& error : bad.errors) print_to(stderr, "{}\n", error);
   fmt::print("{} of {} samples cannot be read\n", bad.count, read);
@@ -312,7 +319,7 @@ int describe(const DataFlags& flags, const DataSource& data) {
   print_columns(source, found);
   print_classes(source, found);
   print_samples(source, flags.draw);
-  return report_bad_records(flags, source.skipped(), found);
+  return report_bad_records(flags, data, found);
 }
 
 int describe_stream(const DataFlags& flags, SampleStream& stream) {
