@@ -37,11 +37,26 @@ std::vector<Type> infer_matmul(const InferCtx& c) {
   return {{c.in(0).dtype, shape}};
 }
 
+/// Merges all dimensions of `x` but the last.
+Value rows_of(Value x) {
+  const Shape& shape = x.shape();
+  return reshape(x, {Shape(shape.begin(), shape.end() - 1).numel(), shape.back()});
+}
+
+/// Returns the gradient of a matrix b by which all rows of a are multiplied: one product over all
+/// rows, instead of a product for each matrix of a and their sum.
+Value gradient_of_matrix(Value a, Value dy, bool transpose_b) {
+  const Value x = rows_of(a), d = rows_of(dy);
+  return transpose_b ? matmul(d, x, {.transpose_a = true}) : matmul(x, d, {.transpose_a = true});
+}
+
 Values matmul_grad(const GradCtx& c) {
   const Value a = c.in(0), b = c.in(1), dy = c.dout(0);
   const bool ta = c.attr<bool>("transpose_a"), tb = c.attr<bool>("transpose_b");
   const Value da = ta ? matmul(b, dy, {.transpose_a = tb, .transpose_b = true})
                       : matmul(dy, b, {.transpose_b = !tb});
+  const bool has_one_matrix = b.shape().rank() == 2 && a.shape().rank() > 2;
+  if (has_one_matrix && !ta) return {da, gradient_of_matrix(a, dy, tb)};
   const Value db = tb ? matmul(dy, a, {.transpose_a = true, .transpose_b = ta})
                       : matmul(a, dy, {.transpose_a = !ta});
   return {sum_to(da, a.shape()), sum_to(db, b.shape())};
