@@ -413,7 +413,7 @@ class Executor::Impl {
   std::string restore_local(Snapshot& from, const std::string& where) {
     restore_snapshot(session(), from, where);
     if (from.column_table != nullptr) column_table_ = from.column_table;
-    merged_adapters_.set_ids(from.merged_adapters);
+    merged_adapters_.restore(from.merged_adapters);
     clamp_loss_scale();
     const std::map<std::string, std::string> options = result_options();
     for (const std::string& recipe : recipes_) {
@@ -636,9 +636,9 @@ void Executor::save(const std::string& path, const SaveOptions& options) {
   std::map<std::string, Tensor> tensors;
   for (const auto& [name, op] : variables_by_name(impl_->recorded_program().main())) {
     const Variable* v = session.variables().find(name);
-    const bool left_out = adapters_only ? is_frozen_variable(*op) : is_lora_adapter(*op);
-    if (v != nullptr && v->is_recorded() && !left_out)
-      tensors.emplace(v->name, impl_->value_of(v->name));
+    const bool left_out = adapters_only ? !is_saved_with_lora(*op) : is_lora_adapter(*op);
+    if (v == nullptr || !v->is_recorded() || left_out) continue;
+    tensors.emplace(v->name, impl_->value_of(v->name));
   }
   std::map<std::string, std::string> metadata;
   if (const ColumnTablePtr& table = impl_->column_table()) {
@@ -652,7 +652,7 @@ void Executor::save(const std::string& path, const SaveOptions& options) {
       Tensor& weight = tensors.at(adapter.weight);
       const Tensor a = impl_->value_of(adapter.a), b = impl_->value_of(adapter.b);
       weight = merged_weight(weight, a, b, adapter.scale);
-      merged.insert(adapter_id(a, b, adapter.scale));
+      merged.insert(impl_->merged_adapters().add_origin(adapter, a, b));
     }
     if (!merged.empty()) metadata.emplace(kMergedAdaptersMetadata, adapter_ids_text(merged));
   }

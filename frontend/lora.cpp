@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -58,8 +59,8 @@ AdapterValues record_adapters(ir::Graph& graph, Value w, const Lora& options, co
   b.set(kLoraScale, scale);
   const Type type_a{w.dtype(), {w.shape()[0], options.rank}, {}};
   const Type type_b{w.dtype(), {options.rank, w.shape()[1]}, {}};
-  return {record_source(graph, "param", name + ".lora_a", type_a, a, loc),
-          record_source(graph, "param", name + ".lora_b", type_b, b, loc)};
+  return {record_source(graph, "param", name + kLoraSuffixes[0], type_a, a, loc),
+          record_source(graph, "param", name + kLoraSuffixes[1], type_b, b, loc)};
 }
 
 /// Adds scale * (x a) b to the result x w of the matmul `product`, right after this op.
@@ -142,7 +143,7 @@ bool add_adapters(ir::Graph& graph, const Lora& options, bool checks_rank, const
   }
   for (const ir::Op* product : products) {
     const std::string& name = product->operands[1].op()->symbol;
-    if (graph.find("param", name + ".lora_a") == nullptr) continue;
+    if (graph.find("param", name + kLoraSuffixes[0]) == nullptr) continue;
     throw UserError(loc, "lora: '" + name + "' has adapters already");
   }
   if (checks_rank) check_rank(products, options, loc);
@@ -154,27 +155,39 @@ bool add_adapters(ir::Graph& graph, const Lora& options, bool checks_rank, const
   return !products.empty();
 }
 
-void unfreeze(ir::Graph& graph, const std::set<std::string>& names) {
+/// Lets the variables train that a file of adapters lists beside them.
+void train_with_adapters(ir::Graph& graph, const std::vector<std::string>& names) {
   for (const auto& op : graph.ops) {
-    if (!is_variable(*op) || !names.contains(op->symbol)) continue;
+    if (!is_variable(*op) || std::ranges::find(names, op->symbol) == names.end()) continue;
     op->attrs.erase("trainable");
     op->attrs.erase(kFrozenAttribute);
+    op->attrs.set(kSavedWithLora, true);
   }
   for (ir::Op* train : recipes_of(graph)) set_penalties(*train);
 }
 
-/// Converts the text of a metadata entry, which separates names by semicolons, to names and back.
-std::vector<std::string> entries_of(const std::string& text) {
-  std::vector<std::string> entries;
-  std::istringstream in(text);
-  for (std::string entry; std::getline(in, entry, ';');) entries.push_back(entry);
-  return entries;
+using Metadata = std::map<std::string, std::string>;
+
+/// Returns the items of the metadata entry `name`, which semicolons separate.
+std::vector<std::string> items_of(const Metadata& metadata, std::string_view name) {
+  const auto found = metadata.find(std::string(name));
+  std::istringstream in(found == metadata.end() ? "" : found->second);
+  std::vector<std::string> items;
+  for (std::string item; std::getline(in, item, ';');) items.push_back(item);
+  return items;
 }
 
-std::string text_of_entries(const std::vector<std::string>& entries) {
+/// Adds the entry `name` to `metadata`, unless there are no items.
+void add_items(Metadata& metadata, std::string_view name, const std::vector<std::string>& items) {
   std::string text;
-  for (const std::string& entry : entries) text += (text.empty() ? "" : ";") + entry;
-  return text;
+  for (const std::string& item : items) text += (text.empty() ? "" : ";") + item;
+  if (!items.empty()) metadata.emplace(name, text);
+}
+
+/// The weight in "fc0.w:rank=8,alpha=8"; nullopt: the text has another form.
+std::optional<std::string> adapted_weight(const std::string& item) {
+  const size_t colon = item.rfind(':');
+  return colon == std::string::npos ? std::nullopt : std::optional(item.substr(0, colon));
 }
 
 std::vector<std::string> linear_weight_names(const ir::Graph& graph) {
@@ -199,30 +212,23 @@ void lora(Program& program, const std::string& pattern, const Lora& options, con
 }
 
 void lora_from_file(Program& program, const std::string& path, const Loc& loc) {
-  const TensorFile file = read_safetensors(path);
-  const auto adapters = file.metadata.find(std::string(kLoraMetadata));
-  if (adapters == file.metadata.end()) throw UserError(loc, path + ": the file holds no adapters");
+  const Metadata metadata = read_safetensors(path).metadata;
+  const std::vector<std::string> adapters = items_of(metadata, kLoraMetadata);
+  if (adapters.empty()) throw UserError(loc, path + ": the file holds no adapters");
   ir::Graph& graph = program.ir().main();
-  for (const std::string& entry : entries_of(adapters->second)) {
-    const size_t colon = entry.rfind(':');
-    if (colon == std::string::npos) {
-      throw UserError(loc, path + ": '" + entry + "' describes no adapters");
-    }
-    const std::string weight = entry.substr(0, colon);
-    const Lora options = parse_lora(entry.substr(colon + 1));
-    const auto selected = [&](const std::string& n) { return n == weight; };
+  for (const std::string& adapter : adapters) {
+    const std::optional<std::string> weight = adapted_weight(adapter);
+    if (!weight) throw UserError(loc, path + ": '" + adapter + "' describes no adapters");
+    const Lora options = parse_lora(adapter.substr(weight->size() + 1));
+    const auto selected = [&](const std::string& n) { return n == *weight; };
     if (!add_adapters(graph, options, /*checks_rank=*/false, loc, selected)) {
       throw UserError(loc,
-                      path + ": holds adapters of '" + weight +
+                      path + ": holds adapters of '" + *weight +
                           "', which is no weight of a linear layer of the program; there are " +
-                          nearest_names(weight, linear_weight_names(graph), kMaxListedWeights));
+                          nearest_names(*weight, linear_weight_names(graph), kMaxListedWeights));
     }
   }
-  if (const auto trained = file.metadata.find(std::string(kTrainedWithLoraMetadata));
-      trained != file.metadata.end()) {
-    const std::vector<std::string> names = entries_of(trained->second);
-    unfreeze(graph, {names.begin(), names.end()});
-  }
+  train_with_adapters(graph, items_of(metadata, kTrainedWithLoraMetadata));
 }
 
 std::vector<LoraAdapter> lora_adapters(const ir::Program& program) {
@@ -231,7 +237,7 @@ std::vector<LoraAdapter> lora_adapters(const ir::Program& program) {
     if (!op->attrs.has(kLoraScale)) continue;
     const auto& weight = op->attrs.get<std::string>(kLoraOf);
     adapters.push_back({.weight = weight,
-                        .a = weight + ".lora_a",
+                        .a = weight + kLoraSuffixes[0],
                         .b = op->symbol,
                         .rank = op->results.at(0).type.shape[0].size,
                         .scale = op->attrs.get<double>(kLoraScale)});
@@ -239,7 +245,12 @@ std::vector<LoraAdapter> lora_adapters(const ir::Program& program) {
   return adapters;
 }
 
-std::map<std::string, std::string> lora_metadata(const ir::Program& program) {
+bool is_saved_with_lora(const ir::Op& variable) {
+  return is_lora_adapter(variable) || !is_frozen_variable(variable) ||
+         variable.attrs.get_or(kSavedWithLora, false);
+}
+
+Metadata lora_metadata(const ir::Program& program) {
   std::vector<std::string> adapters, trained;
   for (const LoraAdapter& adapter : lora_adapters(program)) {
     adapters.push_back(adapter.weight + ":rank=" + std::to_string(adapter.rank) + ",alpha=" +
@@ -247,15 +258,23 @@ std::map<std::string, std::string> lora_metadata(const ir::Program& program) {
   }
   if (adapters.empty()) return {};
   for (const auto& op : program.main().ops) {
-    const bool is_trained = is_variable(*op) && !is_frozen_variable(*op) && !is_lora_adapter(*op);
-    if (is_trained) trained.push_back(op->symbol);
+    const bool is_listed = is_variable(*op) && is_saved_with_lora(*op) && !is_lora_adapter(*op) &&
+                           op->symbol != kRandomState;
+    if (is_listed) trained.push_back(op->symbol);
   }
-  std::map<std::string, std::string> metadata = {
-      {std::string(kLoraMetadata), text_of_entries(adapters)}};
-  if (!trained.empty()) {
-    metadata.emplace(std::string(kTrainedWithLoraMetadata), text_of_entries(trained));
-  }
+  Metadata metadata;
+  add_items(metadata, kLoraMetadata, adapters);
+  add_items(metadata, kTrainedWithLoraMetadata, trained);
   return metadata;
+}
+
+std::vector<std::string> variables_in_lora_metadata(const Metadata& metadata) {
+  std::vector<std::string> names = items_of(metadata, kTrainedWithLoraMetadata);
+  for (const std::string& adapter : items_of(metadata, kLoraMetadata)) {
+    const std::string weight = adapted_weight(adapter).value_or(adapter);
+    for (const char* suffix : kLoraSuffixes) names.push_back(weight + suffix);
+  }
+  return names;
 }
 
 Lora parse_lora(const std::string& settings) {

@@ -48,6 +48,9 @@ std::vector<LoraAdapter> lora_adapters(const ir::Program& program);
 
 /// Whether the parameter is a LoRA adapter.
 bool is_lora_adapter(const ir::Op& param);
+/// Whether Executor::save() writes the variable of a program with adapters: an adapter, a trainable
+/// variable, or one that was trained in the file of lora_from_file().
+bool is_saved_with_lora(const ir::Op& variable);
 
 /// Names of metadata entries of a parameter file: the adapters, "fc0.w:rank=8,alpha=8;...", and the
 /// other variables that are trained, "head.w;head.b".
@@ -55,6 +58,9 @@ inline constexpr std::string_view kLoraMetadata = "fluid.lora";
 inline constexpr std::string_view kTrainedWithLoraMetadata = "fluid.lora.trained";
 /// Returns these metadata entries for a recorded program. They are empty if it has no adapters.
 std::map<std::string, std::string> lora_metadata(const ir::Program& program);
+/// Returns the names of the variables that these metadata entries list: adapters and others.
+std::vector<std::string> variables_in_lora_metadata(
+    const std::map<std::string, std::string>& metadata);
 
 /// Parses "rank=8,alpha=16". Throws UserError for other text, and for a setting that is given
 /// twice.

@@ -8,4 +8,7 @@ namespace fluid {
 inline constexpr const char* kLoraOf = "lora_of";
 inline constexpr const char* kLoraScale = "lora_scale";
 
+/// Suffixes of the names of the factors, after the name of the weight.
+inline constexpr const char* kLoraSuffixes[] = {".lora_a", ".lora_b"};
+
 }  // namespace fluid

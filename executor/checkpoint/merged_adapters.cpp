@@ -42,25 +42,34 @@ std::set<std::string> parse_adapter_ids(const std::string& text) {
   return ids;
 }
 
+std::string MergedAdapters::add_origin(const LoraAdapter& adapter, const Tensor& a,
+                                       const Tensor& b) {
+  return *origins_[adapter.weight].insert(adapter_id(a, b, adapter.scale)).first;
+}
+
 void MergedAdapters::load(const LoadedParameters& loaded, const std::vector<LoraAdapter>& adapters,
                           FunctionRef<Tensor(const std::string&)> current,
                           const std::string& path) {
   std::set<std::string> ids = loaded.keeps_weights() ? ids_ : std::set<std::string>();
   ids.insert(loaded.merged_adapters.begin(), loaded.merged_adapters.end());
-  const auto value = [&](const std::string& name) {
-    const Tensor* given = value_in(loaded, name);
-    return given != nullptr ? *given : current(name);
-  };
-  if (!ids.empty()) {
-    for (const LoraAdapter& adapter : adapters) {
-      if (!ids.contains(adapter_id(value(adapter.a), value(adapter.b), adapter.scale))) continue;
-      throw UserError(fmt::format(
-          "{}: the adapters of '{}' are merged into the weights already: load the weights from "
-          "before the merge, or no adapters",
-          path, adapter.weight));
+  std::map<std::string, std::set<std::string>> origins = origins_;
+  for (const LoraAdapter& adapter : adapters) {
+    const Tensor *a = value_in(loaded, adapter.a), *b = value_in(loaded, adapter.b);
+    std::set<std::string>& of_adapter = origins[adapter.weight];
+    if (a != nullptr && b != nullptr) {
+      of_adapter = {adapter_id(*a, *b, adapter.scale)};
+    } else if (!ids.empty()) {
+      of_adapter.insert(adapter_id(current(adapter.a), current(adapter.b), adapter.scale));
     }
+    const auto is_merged = [&](const std::string& id) { return ids.contains(id); };
+    if (std::ranges::none_of(of_adapter, is_merged)) continue;
+    throw UserError(fmt::format(
+        "{}: the adapters of '{}' are merged into the weights already: load the weights from "
+        "before the merge, or no adapters",
+        path, adapter.weight));
   }
   ids_ = std::move(ids);
+  origins_ = std::move(origins);
 }
 
 }  // namespace fluid

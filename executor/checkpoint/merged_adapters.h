@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -29,16 +30,24 @@ class MergedAdapters {
  public:
   /// Updates the set for the parameters `loaded` from the file `path`. `adapters`: those of the
   /// program; `current` returns the present value of a parameter. Throws UserError, and changes
-  /// nothing, if an adapter of the program is one of the merged ones: its product would be added
-  /// twice.
+  /// nothing, if an adapter of the program, or one that it was trained on from, is one of the
+  /// merged ones: its product would be added twice.
   void load(const LoadedParameters& loaded, const std::vector<LoraAdapter>& adapters,
             FunctionRef<Tensor(const std::string&)> current, const std::string& path);
+  /// Remembers the present values `a` and `b` of an adapter, which may be trained on. Returns its
+  /// id.
+  std::string add_origin(const LoraAdapter& adapter, const Tensor& a, const Tensor& b);
   const std::set<std::string>& ids() const { return ids_; }
   /// Replaces the ids, for parameters that were restored.
-  void set_ids(std::set<std::string> ids) { ids_ = std::move(ids); }
+  void restore(std::set<std::string> ids) {
+    ids_ = std::move(ids);
+    origins_.clear();
+  }
 
  private:
   std::set<std::string> ids_;
+  /// Adapted weight -> ids that its adapter had when it was loaded or merged into a file.
+  std::map<std::string, std::set<std::string>> origins_;
 };
 
 }  // namespace fluid

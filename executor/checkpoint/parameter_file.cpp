@@ -18,6 +18,7 @@
 #include "frontend/parameter_groups.h"
 #include "ir/error.h"
 #include "ir/near.h"
+#include "ops/lora_attributes.h"
 #include "ops/source_kind.h"
 
 namespace fluid {
@@ -54,13 +55,16 @@ struct NameMap {
   }
 };
 
-/// Returns the variables that the file may lack: the frozen variables if the file holds LoRA
+/// Returns the variables that the file may lack: those that it does not list if it holds LoRA
 /// adapters, else the LoRA adapters.
-std::set<std::string> optional_variables(const ir::Program& program, bool holds_adapters) {
+std::set<std::string> optional_variables(const ir::Program& program,
+                                         const std::map<std::string, std::string>& metadata) {
+  const std::vector<std::string> listed = variables_in_lora_metadata(metadata);
   std::set<std::string> names;
   for (const auto& op : program.main().ops) {
     if (!is_variable(*op)) continue;
-    if (holds_adapters ? is_frozen_variable(*op) : is_lora_adapter(*op)) names.insert(op->symbol);
+    const bool is_listed = std::ranges::find(listed, op->symbol) != listed.end();
+    if (listed.empty() ? is_lora_adapter(*op) : !is_listed) names.insert(op->symbol);
   }
   return names;
 }
@@ -103,7 +107,7 @@ class ParameterReading {
         pytorch_(program),
         written_by_fluid_(file.written_by_fluid),
         holds_adapters_(file.metadata.contains(std::string(kLoraMetadata))),
-        optional_(optional_variables(program, holds_adapters_)) {
+        optional_(optional_variables(program, file.metadata)) {
     std::ranges::sort(wanted_, {}, &Variable::name);
     std::vector<std::pair<std::string, FileTensor>> named;
     for (auto& [name, tensor] : file.tensors) {
@@ -218,7 +222,7 @@ class ParameterReading {
   void throw_unless_complete() const {
     const LoadReport& report = loaded_.report;
     const auto unused_adapter = std::ranges::find_if(report.unused, [&](const std::string& name) {
-      return holds_adapters_ && name.find(".lora_") != std::string::npos;
+      return holds_adapters_ && name.ends_with(kLoraSuffixes[0]);
     });
     if (unused_adapter != report.unused.end()) {
       throw UserError(fmt::format(

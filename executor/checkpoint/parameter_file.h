@@ -36,8 +36,8 @@ struct LoadedParameters {
 /// - without LoadOptions::partial: a variable is missing or has another type, or a tensor is
 /// unused;
 /// - with LoadOptions::partial: no tensor fits.
-/// A file of LoRA adapters (kLoraMetadata) may lack frozen variables; any other file may lack LoRA
-/// adapters.
+/// A file of LoRA adapters (kLoraMetadata) may lack variables that it does not list; any other file
+/// may lack LoRA adapters.
 LoadedParameters read_parameters(const std::string& path, const LoadOptions& options,
                                  const ir::Program& program, const std::vector<Variable>& wanted);
 

@@ -289,19 +289,18 @@ void print_rate(const DataSource& data, const DataFlags& flags) {
   print_skipped_records(reader, flags.spec);
 }
 
-/// Returns the number of rows in other splits than that of `data`.
-int64_t rows_of_other_splits(const DataSource& data) {
-  if (!data.split_counts) return 0;
-  const SplitCounts& all = *data.split_counts;
-  return all.train + all.validation + all.test - data.source->samples();
+/// Returns the number of rows of `data`, which is no stream, in all splits.
+int64_t rows_of_all_splits(const DataSource& data) {
+  if (!data.split_counts) return data.source->samples();
+  return data.split_counts->train + data.split_counts->validation + data.split_counts->test;
 }
 
 /// Prints the errors of bad records to stderr, and the number of bad records to stdout. Returns the
-/// exit code: 1 if a record is bad, unless --on-bad-record is "skip".
-int report_bad_records(const DataFlags& flags, const DataSource& data, const Survey& survey) {
-  SkippedRecords bad = data.source->skipped();  // left out when the rows of all splits were read
+/// exit code: 1 if a record is bad, unless --on-bad-record is "skip". `bad`: the records that were
+/// left out when the data was opened. `read`: the number of records that were read, good or bad.
+int report_bad_records(const DataFlags& flags, SkippedRecords bad, int64_t read,
+                       const Survey& survey) {
   if (!flags.check && bad.count == 0 && survey.bad.empty()) return 0;
-  const int64_t read = survey.read + (bad.count > 0 ? bad.count + rows_of_other_splits(data) : 0);
   for (const BadRecord& record : survey.bad) bad.add(record.error);
   for (const std::string& error : bad.errors) print_to(stderr, "{}\n", error);
   fmt::print("{} of {} samples cannot be read\n", bad.count, read);
@@ -319,7 +318,9 @@ int describe(const DataFlags& flags, const DataSource& data) {
   print_columns(source, found);
   print_classes(source, found);
   print_samples(source, flags.draw);
-  return report_bad_records(flags, data, found);
+  const SkippedRecords left_out = source.skipped();  // of the rows of all splits
+  const int64_t read = left_out.count > 0 ? rows_of_all_splits(data) + left_out.count : found.read;
+  return report_bad_records(flags, left_out, read, found);
 }
 
 int describe_stream(const DataFlags& flags, SampleStream& stream) {
@@ -332,7 +333,7 @@ int describe_stream(const DataFlags& flags, SampleStream& stream) {
   for (size_t i = 0; i < found.shown.size(); ++i) {
     print_sample(stream, static_cast<int64_t>(i), found.shown[i]);
   }
-  return report_bad_records(flags, {}, found.survey);
+  return report_bad_records(flags, {}, found.survey.read, found.survey);
 }
 
 int run(const DataFlags& flags) {

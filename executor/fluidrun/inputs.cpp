@@ -258,11 +258,16 @@ void load_parameters(Executor& executor, const ParamsFlags& flags) {
     check_holds_weights(report, flags);
     print_load_report(report, flags);
   }
-  if (!flags.adapters.empty()) executor.load(flags.adapters);
+  if (!flags.adapters.empty()) print_untrained_note(executor.load(flags.adapters), flags);
+}
+
+void print_untrained_note(const LoadReport& adapters, const ParamsFlags& flags) {
+  if (!flags.path.empty() || adapters.kept.empty()) return;
+  print_to(stderr, "--adapters without --params: the weights are untrained, as initialised\n");
 }
 
 void print_untrained_note(const Executor& executor, const ParamsFlags& flags) {
-  if (!flags.path.empty() || executor.parameters().empty()) return;
+  if (!flags.path.empty() || !flags.adapters.empty() || executor.parameters().empty()) return;
   print_to(stderr, "without --params: the parameters are untrained, as initialised\n");
 }
 

@@ -94,12 +94,11 @@ RecipeOption::RecipeOption(const Program& program, const std::string& text)
 
 void RecipeOption::check_sets_no_rate(const char* flag) const {
   const std::string schedule = schedule_.command_line_text();
-  const std::string excluded = optimizer_.lr != 0       ? "--lr"
-                               : !schedule.empty()      ? schedule
-                               : update_.ema != 0       ? "--ema"
-                               : update_.swa != 0       ? "--swa"
-                               : update_.swa_every != 0 ? "--swa-every"
-                                                        : "";
+  const std::string excluded = optimizer_.lr != 0  ? "--lr"
+                               : !schedule.empty() ? schedule
+                               : update_.ema != 0  ? "--ema"
+                               : update_.swa != 0  ? "--swa"
+                                                   : "";
   if (excluded.empty()) return;
   throw UserError(fmt::format("{}: {} excludes {}", command_line_text_, flag, excluded));
 }

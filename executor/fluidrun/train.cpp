@@ -205,7 +205,8 @@ class Training {
     FitOptions options = fit_options();
     if (flags_.dry_run) {
       check_fit_options(program_, options);
-      return dry_run(program_, trainer_, options, train_, world_);
+      dry_run(program_, trainer_, options, train_, world_);
+      return print_all_skipped_records();
     }
     if (!flags_.tensorboard.empty()) {
       board_.add_text("program", "```\n" + program_.text() + "```");
@@ -313,7 +314,9 @@ class Training {
       check_holds_weights(report, params);
       if (is_rank_0()) print_load_report(report, params);
     }
-    if (!params.adapters.empty()) trainer_.load(params.adapters);
+    if (params.adapters.empty()) return;
+    const LoadReport report = trainer_.load(params.adapters);
+    if (is_rank_0()) print_untrained_note(report, params);
   }
 
   /// Runs a learning rate range test instead of training.
@@ -324,6 +327,7 @@ class Training {
     const LearningRateCurve curve =
         fluid::find_learning_rate(trainer_.executor(), program_, train_, options);
     if (is_rank_0()) report_learning_rates(curve, flags_.find_lr_file());
+    print_all_skipped_records();
   }
 
   FitOptions fit_options() {
@@ -358,9 +362,7 @@ class Training {
       log_.append(epoch);
     };
     options.on_end = [this] {
-      ProcessGroup& group = trainer_.executor().process_group();
-      print_skipped_records(train_, flags_.data, group);
-      if (validation_) print_skipped_records(*validation_, flags_.val, group);
+      print_all_skipped_records();
       report_profile(trainer_.executor(), flags_.profile, world_);
     };
     options.notice = [this](const std::string& text) {
@@ -368,6 +370,12 @@ class Training {
       print_notice(text);
     };
     return options;
+  }
+
+  void print_all_skipped_records() {
+    ProcessGroup& group = trainer_.executor().process_group();
+    print_skipped_records(train_, flags_.data, group);
+    if (validation_) print_skipped_records(*validation_, flags_.val, group);
   }
 
   /// Throws UserError if the ranks have different flags, because their collectives would not match.

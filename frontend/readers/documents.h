@@ -34,8 +34,8 @@ void for_each_document_part(const std::string& path, const std::string& json_key
                             SkippedRecords* skipped = nullptr,
                             int64_t part_bytes = int64_t{4} << 20);
 
-/// Does this for the documents of option key of `args`. Returns the lines that it skipped; throws
-/// UserError for the first one with BadRecords::stop.
+/// Calls `callback` for each part of each document of `args`, whose option key is the JSON key.
+/// Returns the bad lines, which it skipped. With BadRecords::stop, throws UserError for a bad line.
 SkippedRecords for_each_document_part(const DataArgs& args,
                                       const std::function<void(const DocumentPart&)>& callback);
 

@@ -182,9 +182,9 @@ Split RowSplit::split_of(const std::string& column, const std::string& value,
   }
   if (const std::optional<Split> split = split_of_value(value)) return *split;
   const std::string shown = ir::escape_control_characters(value);
-  args_.fail(location() + ": column '" + column + "' holds '" + shown +
-             "', which is none of train, val and test; split=" + column + ":" + shown +
-             " takes the rows with this value for validation");
+  throw UserError(location() + ": column '" + column + "' holds '" + shown +
+                  "', which is none of train, val and test; split=" + column + ":" + shown +
+                  " takes the rows with this value for validation");
 }
 
 void RowSplit::check_value_occurs(const std::string& column,

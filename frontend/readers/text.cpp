@@ -227,31 +227,29 @@ uint64_t token_key(const DataArgs& args, const Tokenizer& tokenizer, bool docume
 }
 
 /// Returns the tokens in the file of option tokens=FILE. First writes the file if it is missing, or
-/// if the text, the tokenizer or an option has changed. Then sets `skipped` to the bad lines.
-Symbols<int32_t> cached_tokens(const DataArgs& args, const Tokenizer& tokenizer, bool documents,
-                               const std::string& path, SkippedRecords& skipped) {
+/// if the text, the tokenizer or an option has changed.
+Tokens cached_tokens(const DataArgs& args, const Tokenizer& tokenizer, bool documents,
+                     const std::string& path) {
   static std::mutex mutex;  // two threads may open training and validation data at the same time
   const std::scoped_lock lock(mutex);
   const uint64_t key = token_key(args, tokenizer, documents);
-  if (std::optional<Symbols<int32_t>> kept = open_token_file(path, key)) return *kept;
+  if (std::optional<Tokens> kept = open_token_file(path, key)) return *kept;
   TokenFileWriter file(path, key);
-  skipped = for_each_tokens(args, tokenizer, documents,
-                            [&](const std::vector<int32_t>& ids) { file.append(ids); });
-  file.commit();
+  file.commit(for_each_tokens(args, tokenizer, documents,
+                              [&](const std::vector<int32_t>& ids) { file.append(ids); }));
   return open_token_file(path, key).value();
 }
 
 SampleSourcePtr open_tokens(const DataArgs& args, const Tokenizer& tokenizer) {
   const bool documents = holds_documents(args);
-  SkippedRecords skipped;
   if (const std::string* path = args.find("tokens")) {
-    auto tokens = cached_tokens(args, tokenizer, documents, *path, skipped);
-    return windows_of(std::move(tokens), "tokens", args, std::move(skipped));
+    Tokens tokens = cached_tokens(args, tokenizer, documents, *path);
+    return windows_of(std::move(tokens.ids), "tokens", args, std::move(tokens.skipped));
   }
   SpillBuffer all(args.memory_limit());
-  skipped = for_each_tokens(args, tokenizer, documents, [&](const std::vector<int32_t>& ids) {
-    all.append(std::as_bytes(std::span(ids)));
-  });
+  SkippedRecords skipped = for_each_tokens(
+      args, tokenizer, documents,
+      [&](const std::vector<int32_t>& ids) { all.append(std::as_bytes(std::span(ids))); });
   return windows_of(Symbols<int32_t>(all.release()), "tokens", args, std::move(skipped));
 }
 

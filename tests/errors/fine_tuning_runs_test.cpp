@@ -159,6 +159,10 @@ TEST_F(FineTuningRuns, OfAdaptersNeedTheWeights) {
   const Result partial = run("eval" + files + "--params-partial --data 'synthetic-linear?n=40'");
   EXPECT_TRUE(states(partial.output, "2 not in this file of adapters, left as they are: 'a.w'"))
       << partial.output;
+  const std::string eval = "eval net.fir --data 'synthetic-linear?n=40' --adapters ";
+  const std::string note = "--adapters without --params: the weights are untrained";
+  EXPECT_TRUE(states(run(eval + "lora.safetensors").output, note));
+  EXPECT_FALSE(states(run(eval + "run/last/parameters.safetensors").output, "untrained"));
   for (const std::string file : {"lora.safetensors", "run/last/parameters.safetensors"}) {
     expect_late_error("eval net.fir --data 'synthetic-linear?n=40' --params " + file,
                       file +
@@ -176,6 +180,13 @@ TEST_F(FineTuningRuns, OfAdaptersKeepATrainedHead) {
   const TensorFile second = train(base + "--adapters lora.safetensors");
   ASSERT_EQ(second.tensors.size(), 3U);
   EXPECT_NE(second.find("b.w")->at(0), first.find("b.w")->at(0)) << "trains on";
+  const std::string more = base + "--adapters lora.safetensors ";
+  const TensorFile frozen = train(more + "--freeze b.w --freeze a.w.lora_a");
+  ASSERT_EQ(frozen.tensors.size(), 3U);
+  EXPECT_EQ(frozen.find("b.w")->at(0), first.find("b.w")->at(0));
+  EXPECT_EQ(frozen.find("a.w.lora_a")->at(0), first.find("a.w.lora_a")->at(0));
+  EXPECT_NE(frozen.find("a.w.lora_b")->at(0), first.find("a.w.lora_b")->at(0));
+  EXPECT_EQ(train(more + "--lora b:rank=1").tensors.size(), 5U) << "further adapters";
 }
 
 TEST_F(FineTuningRuns, OfAdaptersHaveTheirDefaults) {

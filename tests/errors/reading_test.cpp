@@ -121,7 +121,11 @@ TEST_F(ImageData, BadRecordsAreSkippedByDryRunsAndOverfit) {
   damage("images/cats/0.jpg");
   const std::string train = "train tint.fir --batch 2 --data " + spec_;
   expect_late_error(train + "--dry-run", "'images/cats/0.jpg'");
-  EXPECT_EQ(run(train + "--dry-run --on-bad-record skip").code, 0);
+  for (const std::string mode : {"--dry-run", "--find-lr"}) {
+    const Result skipped = run(train + mode + " --on-bad-record skip");
+    EXPECT_EQ(skipped.code, 0);
+    EXPECT_TRUE(states(skipped.output, "skipped 1 bad record")) << mode << skipped.output;
+  }
   expect_late_error(train + "--overfit 2", "'images/cats/0.jpg'");
   const Result few = run(train + "--overfit 2 --max-steps 3 --on-bad-record skip");
   EXPECT_TRUE(states(few.output, "skipped 1 bad record")) << few.output;
@@ -208,6 +212,10 @@ TEST_F(ImageData, IsDescribedWithoutBadRecords) {
                            std::string(" samples rows.csv:3: column 'part' 1 of 4 samples cannot")))
         << skipped.output;
   }
+  std::string rows = "x,y\nno,1\n";
+  for (int i = 0; i < 2000; ++i) rows += "1,2\n";
+  write_plain(dir_.file("rows.csv"), rows);
+  EXPECT_TRUE(states(run("data csv:rows.csv?val=0.5 --on-bad-record skip").output, "1 of 2001"));
   damage("images/dogs/3.jpg");
   EXPECT_EQ(run("data folder:images --draw 0").code, 1);
   const Result described = run("data folder:images --draw 0 --on-bad-record skip");

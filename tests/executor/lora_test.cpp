@@ -138,6 +138,8 @@ TEST(Lora, IsNotAppliedTwice) {
   trained.save(adapters);
   trained.save(merged, {.merge_adapters = true});
   expect_user_error([&] { trained.load(merged); }, "m.safetensors: " + message);
+  run_steps(trained);
+  expect_user_error([&] { trained.load(merged); }, "m.safetensors: " + message);
 
   Executor other(network(2), cpu(), {.batch = kSamples});
   other.load(merged);

@@ -132,6 +132,15 @@ TEST_F(Text, OfLinesLeavesOutBadOnes) {
     ASSERT_EQ(data->skipped().count, 2);
     EXPECT_TRUE(states(data->skipped().errors.back(), "l.jsonl:3: no string at key 't'"));
   }
+  const std::string tokens =
+      all + "key=t&bpe=" FLUID_SOURCE_DIR "/tests/golden/bpe&tokens=" + dir_.file("l.tok");
+  for (int time = 0; time < 2; ++time) {  // the second one reads the tokens
+    const SampleSourcePtr data =
+        open_data(tokens, "train", {.bad_records = BadRecords::skip}).source;
+    EXPECT_EQ(data->skipped().count, 2);
+    EXPECT_TRUE(states(data->skipped().errors.back(), "l.jsonl:3: no string at key 't'"));
+    expect_user_error([&] { open_data(tokens); }, "l.jsonl:2: not a JSON object");
+  }
 }
 
 /// The ids of the first window of `length` characters.
