@@ -789,7 +789,7 @@ CompileReport Executor::compile_report() const {
   const auto use = impl_.lock();
   Session& session = impl_->session();
   CompileReport report = session.device().report();
-  report.passes_ms = session.steps().passes_ms();
+  session.steps().report_passes(report);
   return report;
 }
 

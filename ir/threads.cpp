@@ -1,5 +1,7 @@
 #include "ir/threads.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -82,6 +84,25 @@ void run_on_threads(size_t count, const std::function<void()>& work) {
     guarded();
   }
   if (failure) std::rethrow_exception(failure);
+}
+
+void run_tasks(size_t count, size_t threads, const std::function<void(size_t)>& task) {
+  std::vector<std::exception_ptr> failures(count);
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> failed = false;
+  run_on_threads(std::min(threads, count), [&] {
+    for (size_t i; !failed && (i = next++) < count;) {
+      try {
+        task(i);
+      } catch (...) {
+        failures[i] = std::current_exception();
+        failed = true;
+      }
+    }
+  });
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
 }
 
 void check_thread_limit(size_t count, const std::string& component) {

@@ -15,6 +15,10 @@ std::thread start_thread(std::function<void()> work);
 /// cannot create `count`. Returns when all threads have finished. Rethrows an exception of `work`.
 void run_on_threads(size_t count, const std::function<void()>& work);
 
+/// Runs `task` with each index in [0, count), on at most `threads` threads. Starts no further task
+/// after an exception, and rethrows that of the lowest index.
+void run_tasks(size_t count, size_t threads, const std::function<void(size_t)>& task);
+
 /// Throws DeviceError unless the process can create `count` more threads. `component` describes the
 /// user of the threads for the message, for example "a pool of 4 threads".
 void check_thread_limit(size_t count, const std::string& component);

@@ -21,7 +21,7 @@ int version_of(std::string_view op) {
 
 std::unique_ptr<ir::Program> structure_of(std::string_view contents, const std::string& file_name,
                                           ir::OpOffsets& offsets) {
-  if (ir::is_fluid_file(contents)) return ir::deserialize(contents, file_name, version_of);
+  if (ir::is_fluid_file(contents)) return deserialize_program(contents, file_name);
   if (contents.empty()) throw UserError(file_name + ": the file is empty");
   if (contents.find('\0') != std::string_view::npos) {
     throw UserError(file_name + ": neither a .fluid file nor a program's text");
@@ -69,6 +69,15 @@ std::string in_file(const std::string& path, const std::string& message) {
 
 }  // namespace
 
+std::string serialize_program(const ir::Program& program) {
+  return ir::serialize(program, version_of);
+}
+
+std::unique_ptr<ir::Program> deserialize_program(std::string_view bytes,
+                                                 const std::string& file_name) {
+  return ir::deserialize(bytes, file_name, version_of);
+}
+
 void verify_program(const ir::Program& program) { ir::verify(program, verify_op); }
 
 std::unique_ptr<ir::Program> read_program(std::string_view contents, const std::string& file_name) {
@@ -96,7 +105,7 @@ void save_program(const ir::Program& program, const std::string& path) {
   verify_program(program);
   write_file_atomically(path, path.ends_with(".fir")
                                   ? ir::print(program)
-                                  : ir::append_checksum(ir::serialize(program, version_of)));
+                                  : ir::append_checksum(serialize_program(program)));
 }
 
 }  // namespace fluid

@@ -20,6 +20,14 @@ std::unique_ptr<ir::Program> load_program(const std::string& path);
 /// error messages.
 std::unique_ptr<ir::Program> read_program(std::string_view contents, const std::string& file_name);
 
+/// Returns the program in the .fluid format, without a checksum. Throws UserError for an unknown
+/// op.
+std::string serialize_program(const ir::Program& program);
+/// Decodes the result of serialize_program(). Does not verify the program, and fills in no default
+/// attributes. `file_name`: as for read_program().
+std::unique_ptr<ir::Program> deserialize_program(std::string_view bytes,
+                                                 const std::string& file_name);
+
 /// Writes the program as text if `path` ends in ".fir", else in the .fluid format. Writes the file
 /// atomically. Throws UserError when the program is invalid or the file cannot be written.
 void save_program(const ir::Program& program, const std::string& path);

@@ -1,5 +1,7 @@
 #include "executor/cpu/cpu_device.h"
 
+#include <fmt/format.h>
+
 #include <limits>
 #include <memory>
 
@@ -95,6 +97,13 @@ class CpuDevice : public Device {
   void broadcast(std::byte* at, int64_t bytes) override {
     check(communicator_ != nullptr, "a single process has no communicator");
     communicator_->broadcast(at, bytes, 0);
+  }
+
+  std::string fingerprint() const override {
+    if (target_.tuner() != nullptr) return "";
+    return fmt::format("{}{}{}{} threads, {}\n{}\n", to_json(target_.description()),
+                       target_.matches_host_isa() ? "" : "not the host\n", compiler_.target_text(),
+                       threads_, library_version(), library_settings());
   }
 
   CompileReport report() const override {

@@ -175,19 +175,26 @@ void CpuExecutable::add_kernels(const ir::Graph& main, const Options& options, K
                                 Compiler& compiler) {
   // The steps of an unrolled scan share their kernels.
   std::map<const ir::Op*, size_t> generated;  // op -> index into `kernels`
-  std::map<const ir::Op*, LibraryRoutine> libraries;
+  std::map<const ir::Op*, size_t> libraries;  // op -> index into `library_ops`
   std::vector<const kir::Kernel*> kernels;
+  std::vector<const ir::Op*> library_ops;
   std::vector<std::pair<size_t, size_t>> uses;  // index into calls_, index into `kernels`
-  for (const StepCall& call : step_calls(main, plan_, options, ScanLowering::loops)) {
+  const std::vector<StepCall> step_calls =
+      fluid::step_calls(main, plan_, options, ScanLowering::loops);
+  for (const StepCall& call : step_calls) {
+    if (call.copy_bytes == 0 && call.op->attrs.has("kernel") &&
+        libraries.try_emplace(call.op, library_ops.size()).second)
+      library_ops.push_back(call.op);
+  }
+  const std::vector<LibraryRoutine> routines = library_kernels(library_ops, batch_, threads_);
+  for (const StepCall& call : step_calls) {
     const ir::Op& op = *call.op;
     if (call.copy_bytes > 0) {
       calls_.push_back(cpu_call(call));
     } else if (lowers_to<CollectiveOp>(op)) {
       add_collective_call(call);
     } else if (op.attrs.has("kernel")) {
-      const auto [known, added] = libraries.try_emplace(&op);
-      if (added) known->second = library_kernel(op, batch_);
-      add_library_call(call, known->second);
+      add_library_call(call, routines[libraries.at(&op)]);
     } else {
       check(lowers_to<FusedOp>(op),
             [&] { return "op '" + op.name + "' reached the executor without a kernel"; });

@@ -1,6 +1,10 @@
 #include "executor/cpu_libraries/library.h"
 
+#include <mutex>
+
 #include "executor/host/arena.h"
+#include "executor/host/parallel.h"
+#include "ir/threads.h"
 
 #ifdef FLUID_ONEDNN
 #include "executor/cpu_libraries/onednn.h"
@@ -12,6 +16,8 @@ namespace fluid {
 
 void check_spare_memory() {
   constexpr int64_t kSpare = int64_t{64} << 20;
+  static std::mutex one_at_a_time;
+  const std::scoped_lock lock(one_at_a_time);
   const Arena given_back(kSpare);
 }
 
@@ -32,6 +38,8 @@ std::vector<KernelCandidate> library_candidates(const ir::Op& op, const Epilogue
 }
 
 std::string library_version() { return onednn_version(); }
+
+std::string library_settings() { return onednn_settings(); }
 
 LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch) {
   check_spare_memory();
@@ -69,11 +77,23 @@ std::vector<KernelCandidate> library_candidates(const ir::Op&, const EpilogueOps
 
 std::string library_version() { return ""; }
 
+std::string library_settings() { return ""; }
+
 LibraryRoutine library_kernel(const ir::Op& fused, int64_t) {
   throw InternalError("this build has no library for a fused op of kernel '" +
                       fused.attrs.get<std::string>("kernel") + "'");
 }
 
 #endif
+
+std::vector<LibraryRoutine> library_kernels(std::span<const ir::Op* const> fused, int64_t batch,
+                                            int threads) {
+  std::vector<LibraryRoutine> kernels(fused.size());
+  run_tasks(fused.size(), static_cast<size_t>(threads), [&](size_t i) {
+    const ScopedLibraryThreads guard(threads);  // a setting of the calling thread
+    kernels[i] = library_kernel(*fused[i], batch);
+  });
+  return kernels;
+}
 
 }  // namespace fluid

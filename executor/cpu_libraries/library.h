@@ -3,7 +3,9 @@
 // Library kernels on the CPU, from the libraries that the build includes.
 
 #include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "executor/host/target_description.h"
 #include "passes/target.h"
@@ -23,6 +25,9 @@ std::vector<KernelCandidate> library_candidates(const ir::Op& op, const Epilogue
 
 /// Returns the libraries' names and versions; "" in a build without libraries.
 std::string library_version();
+/// Returns text of the settings, such as the instruction sets that an environment variable allows,
+/// by which libraries choose kernels; "" in a build without libraries.
+std::string library_settings();
 
 /// A library kernel with bound addresses.
 struct LibraryCall {
@@ -45,5 +50,9 @@ struct LibraryRoutine {
 /// Returns the library kernel that attribute `kernel` of `fused` names. Throws InternalError in a
 /// build without the library.
 LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch);
+/// Returns library_kernel() of each of `fused`, for kernels that run on `threads` threads. Prepares
+/// that many kernels at a time, because a library generates code for each of them.
+std::vector<LibraryRoutine> library_kernels(std::span<const ir::Op* const> fused, int64_t batch,
+                                            int threads);
 
 }  // namespace fluid

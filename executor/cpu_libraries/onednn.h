@@ -34,6 +34,9 @@ std::vector<KernelCandidate> onednn_candidates(const ir::Op& op, const EpilogueO
 
 /// Returns the version of the loaded library, such as "oneDNN 2.6.3".
 std::string onednn_version();
+/// Returns the instruction sets and the math mode that oneDNN uses, as text. Environment variables
+/// such as ONEDNN_MAX_CPU_ISA set them.
+std::string onednn_settings();
 
 /// Returns the routine of the candidate named `kernel`. The routine uses the layouts in the types
 /// of `op` and `epilogue`. Its buffers are the operands of `op`, the additional operands of the

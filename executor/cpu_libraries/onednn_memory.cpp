@@ -147,6 +147,13 @@ std::string onednn_version() {
   return fmt::format("oneDNN {}.{}.{}", v->major, v->minor, v->patch);
 }
 
+std::string onednn_settings() {
+  return fmt::format("instruction sets {}, hints {}, math mode {}, build {}",
+                     static_cast<int>(dnnl::get_effective_cpu_isa()),
+                     static_cast<int>(dnnl::get_cpu_isa_hints()),
+                     static_cast<int>(dnnl::get_default_fpmath_mode()), dnnl::version()->hash);
+}
+
 void HalfConversion::run() const {
   const auto convert_range = [](void* context, int64_t begin, int64_t end) {
     const auto& conversion = *static_cast<const HalfConversion*>(context);

@@ -7,7 +7,9 @@ namespace fluid {
 
 /// Statistics of compiling the steps of a session.
 struct CompileReport {
-  double passes_ms = 0;
+  int programs = 0;         ///< number of programs that have been through the passes
+  int cached_programs = 0;  ///< number of programs that were read from the cache instead
+  double passes_ms = 0;     ///< time of the passes, and of reading programs from the cache
   double compile_ms = 0;
   int kernels = 0;  ///< number of kernels that LLVM compiled
   int cache_hits = 0;

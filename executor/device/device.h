@@ -140,6 +140,12 @@ class Device {
   /// Collective. Broadcasts `bytes` bytes of the session's memory at address `at` from rank 0.
   virtual void broadcast(std::byte* at, int64_t bytes) = 0;
   virtual CompileReport report() const = 0;
+  /// Returns text that determines what the passes and compile() make of a program with given
+  /// options. Equal in all processes of this build that make the same of it. Empty if the place
+  /// does not know it, for example because it times kernels. A place with such a text compiles
+  /// every program that has been through the passes: compile() and Executable::bind() do not
+  /// ask for another one.
+  virtual std::string fingerprint() const { return {}; }
   /// Returns the choices that depend on timing, as a map from key to value. They are the algorithms
   /// chosen for the programs compiled so far, and the measured rates that the cost model uses.
   virtual std::map<std::string, std::string> tuning_record() const { return {}; }

@@ -71,7 +71,9 @@ void InferenceBench::run(Program program, Place place, ExecutorOptions options) 
   BatchSizes sizes{.lengths = executor.lengths_of(feeds)};
   (predicts ? sizes.predict : sizes.eval) = {feeds.size};
   if (predicts) sizes.predict_feeds = names;
+  const Stopwatch preparation;
   executor.prepare(sizes);
+  const double prepared = preparation.ms();
   const auto time_step = [&] {
     const Stopwatch watch;
     predicts ? executor.predict(feeds) : executor.eval(feeds);
@@ -89,8 +91,11 @@ void InferenceBench::run(Program program, Place place, ExecutorOptions options) 
              percentile(50), steps, percentile(95),
              1e3 * static_cast<double>(feeds.size) / percentile(50));
   report_profile(executor, profile);
-  fmt::print("first step {:.1f} ms; arena {}\n", first,
-             bytes_text(static_cast<double>(executor.memory().total)));
+  const CompileReport report = executor.compile_report();
+  fmt::print(
+      "prepared in {:.1f} ms, {} of {} programs from the cache; first step {:.1f} ms; arena {}\n",
+      prepared, report.cached_programs, report.programs + report.cached_programs, first,
+      bytes_text(static_cast<double>(executor.memory().total)));
 }
 
 }  // namespace fluid

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "codegen/object_cache.h"
-#include "ir/print.h"
 #include "ops/source_kind.h"
 #include "passes/rewrite.h"
 
@@ -66,8 +65,7 @@ void PrecomputedWeights::mark_stale(Weights& weights) {
 
 bool PrecomputedWeights::may_be_cached(const Weights& weights) const {
   return cache_.is_enabled() && weights.computed_by.range.bytes > 0 &&
-         !program_of(weights.computed_by).executable->fingerprint().empty() &&
-         !steps_.has_step_for(Mode::train);
+         !program_of(weights.computed_by).values_key.empty() && !steps_.has_step_for(Mode::train);
 }
 
 void PrecomputedWeights::search(Weights& weights, const GivenValues& given) {
@@ -88,6 +86,7 @@ bool PrecomputedWeights::map(Weights& weights) {
 
 void PrecomputedWeights::compute(Weights& weights) {
   const StateRange& range = weights.computed_by.range;
+  steps_.require_executable(*weights.computed_by.step, [&] { in_flight_.fetch_outputs(); });
   in_flight_.run_without_outputs(*weights.computed_by.step);
   weights.fresh = true;
   if (weights.key.empty()) return;
@@ -117,8 +116,7 @@ std::string PrecomputedWeights::text_of_value(const Variable& variable,
 std::string PrecomputedWeights::key_of(const Weights& weights, const GivenValues& given) const {
   const CompiledProgram& compiled = program_of(weights.computed_by);
   const StateRange& range = weights.computed_by.range;
-  std::string text = fmt::format("{}\n{}\n{} bytes\n", compiled.executable->fingerprint(),
-                                 ir::print(*compiled.program), range.bytes);
+  std::string text = fmt::format("{}\n{} bytes\n", compiled.values_key, range.bytes);
   for (const auto& op : compiled.program->main().ops) {
     if (!is_variable(*op) && !is_store(*op)) continue;
     const Variable& variable = steps_.variables().at(op->symbol);

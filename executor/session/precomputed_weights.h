@@ -25,7 +25,7 @@ namespace fluid {
 class PrecomputedWeights {
  public:
   PrecomputedWeights(StepCache& steps, StepsInFlight& in_flight)
-      : steps_(steps), in_flight_(in_flight), cache_(steps.options().weight_cache_dir) {}
+      : steps_(steps), in_flight_(in_flight), cache_(steps.options().kernel_cache_dir) {}
 
   void add(const std::vector<WeightStep>& steps);
   /// Values that will be assigned to variables, by name.

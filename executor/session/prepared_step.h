@@ -38,12 +38,18 @@ std::vector<MicroBatch> split_into_micro_batches(int64_t batch, int64_t count);
 /// A compiled program for a whole step, or for the micro-batches of one MicroBatchKind.
 struct CompiledProgram {
   Options options;
+  std::string cache_key;                 ///< in the ProgramCache; empty: none
   std::unique_ptr<ir::Program> program;  ///< the program after the pass pipeline
   /// Program that computes the precomputed weights of a predict program. Null if there are no
   /// precomputed weights, and after the weight program has been compiled.
   std::unique_ptr<ir::Program> weight_program;
   MemoryPlan plan;
+  /// Null until StepCache::require_executable() if the program computes precomputed weights that
+  /// the WeightCache may have.
   std::unique_ptr<Executable> executable;
+  /// For a program of precomputed weights: a hash of all that determines their bits for given
+  /// values of variables. Empty for another program, and if the place does not know it.
+  std::string values_key;
   std::vector<Feed> feeds;
 };
 

@@ -36,7 +36,7 @@ SessionOptions session_options(const ExecutorOptions& options, Place place) {
           .passes = pass_options(options),
           .prefetch = options.gpu.prefetch,
           .micro_batches = options.micro_batches,
-          .weight_cache_dir = ObjectCache::kernel_cache_directory(options.cache_dir),
+          .kernel_cache_dir = ObjectCache::kernel_cache_directory(options.cache_dir),
           .memory =
               options.memory_limit > 0 ? asked_limit(options.memory_limit) : memory_limit_of(place),
           .profile = options.profile,

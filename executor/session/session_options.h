@@ -14,11 +14,12 @@ namespace fluid {
 
 struct SessionOptions {
   uint64_t seed = 0;
-  Options passes = {};                ///< options of the pass pipeline, common to all steps
-  bool prefetch = true;               ///< use two feed slots if the place supports two
-  int64_t micro_batches = 1;          ///< micro-batches per training step
-  std::string weight_cache_dir = {};  ///< directory of the WeightCache; empty: none
-  MemoryLimit memory = {};            ///< upper limit on the size of the arena
+  Options passes = {};        ///< options of the pass pipeline, common to all steps
+  bool prefetch = true;       ///< use two feed slots if the place supports two
+  int64_t micro_batches = 1;  ///< micro-batches per training step
+  /// Directory of the ProgramCache and the WeightCache; empty: none.
+  std::string kernel_cache_dir = {};
+  MemoryLimit memory = {};  ///< upper limit on the size of the arena
   std::optional<ProfileOptions> profile = {};
   SampleFinder find_sample = {};
   int feed_slots(const Target& target) const { return prefetch ? target.feed_slots() : 1; }

@@ -8,7 +8,10 @@
 #include "executor/device/bytes_text.h"
 #include "executor/device/forks.h"
 #include "executor/device/out_of_memory.h"
+#include "executor/host/build_id.h"
+#include "ir/print.h"
 #include "ir/stopwatch.h"
+#include "ops/program_file.h"
 #include "ops/source_kind.h"
 #include "passes/pass.h"
 #include "passes/precompute_weights.h"
@@ -61,6 +64,18 @@ bool has_sparse_parameters(const ir::Program& program) {
   });
 }
 
+bool computes_weights(const CompiledProgram& entry) {
+  return std::ranges::any_of(entry.options.init_variables, is_precomputed_weight);
+}
+
+/// Returns CompiledProgram::values_key of a compiled program.
+std::string values_key_of(const CompiledProgram& entry) {
+  const std::string fingerprint =
+      computes_weights(entry) ? entry.executable->fingerprint() : std::string();
+  if (fingerprint.empty()) return "";
+  return ObjectCache::hash_digits(fingerprint + '\n' + ir::print(*entry.program));
+}
+
 bool is_predict_step(const PreparedStep& step, int64_t batch, int64_t length) {
   const Options& o = step.options();
   return o.mode == Mode::predict && o.batch == batch && o.sequence_length == length;
@@ -74,7 +89,9 @@ StepCache::StepCache(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Devi
       has_sparse_parameters_(has_sparse_parameters(*recorded_)),
       device_(std::move(device)),
       options_(options),
-      memory_(device_->allocate_memory({.feed_slots = options.feed_slots(device_->target())})) {}
+      memory_(device_->allocate_memory({.feed_slots = options.feed_slots(device_->target())})),
+      program_cache_(options.kernel_cache_dir, *device_, build_id()),
+      recorded_identity_(program_cache_.identity_of(*recorded_)) {}
 
 bool StepCache::has_equal_global_batch(const Options& options, const Options& wanted) const {
   const bool matters = has_sparse_parameters_ && options.mode == Mode::train;
@@ -145,32 +162,64 @@ void StepCache::check_memory(const RegionSizes& regions, int64_t batch) const {
 }
 
 std::unique_ptr<CompiledProgram> StepCache::compile(const Options& options, int64_t batch,
-                                                    const ir::Program& program) {
+                                                    const Source& source) {
   auto entry = std::make_unique<CompiledProgram>();
   entry->options = options;
-  const std::vector<Pass> passes =
-      options.mode == Mode::init ? startup_pipeline(options) : pipeline(options);
-  while (entry->executable == nullptr) {
+  entry->cache_key = program_cache_.key_of(source.identity, options);
+  const bool is_cached = read_cached(batch, *entry);
+  std::string serialized;
+  while (!is_cached && entry->executable == nullptr) {
     const Stopwatch watch;
-    entry->program = program.clone();
-    run_passes(*entry->program, passes, options, device_->target());
-    entry->weight_program = extract_weight_program(*entry->program);
-    entry->plan = memory_plan(*entry->program, options);
-    if (options.guard_plan) verify_plan(entry->plan, *entry->program, options);
+    entry->program = source.program.clone();
+    run_passes(*entry->program,
+               options.mode == Mode::init ? startup_pipeline(options) : pipeline(options), options,
+               device_->target());
+    ++programs_passed_;
+    if (!entry->cache_key.empty()) serialized = serialize_program(*entry->program);
     passes_ms_ += watch.ms();
-    const RegionSizes regions = required_regions(entry->plan);
-    check_memory(regions, batch);
-    if (device_->threads() > 1) memory_->prepare_for(regions, maps_weights(*entry));
+    plan_memory(batch, *entry);
     entry->executable = device_->compile(*entry->program, entry->plan, options);
+  }
+  if (!is_cached) {
+    entry->values_key = values_key_of(*entry);
+    program_cache_.store(entry->cache_key, serialized, entry->values_key);
   }
   entry->feeds = feeds_of(*entry->program, entry->plan, *recorded_);
   return entry;
 }
 
+/// Reads the program from the cache and compiles it, unless it may_stay_uncompiled(). Returns false
+/// if the cache does not have it.
+bool StepCache::read_cached(int64_t batch, CompiledProgram& entry) {
+  const Stopwatch watch;
+  std::optional<CachedProgram> cached = program_cache_.find(entry.cache_key);
+  if (!cached) return false;
+  ++programs_cached_;
+  entry.program = std::move(cached->program);
+  entry.values_key = std::move(cached->values_key);
+  passes_ms_ += watch.ms();
+  plan_memory(batch, entry);
+  if (!may_stay_uncompiled(entry))
+    entry.executable = device_->compile(*entry.program, entry.plan, entry.options);
+  return true;
+}
+
+/// Sets the memory plan and the weight program of a program that has been through the passes.
+void StepCache::plan_memory(int64_t batch, CompiledProgram& entry) {
+  const Stopwatch watch;
+  entry.weight_program = extract_weight_program(*entry.program);
+  entry.plan = memory_plan(*entry.program, entry.options);
+  if (entry.options.guard_plan) verify_plan(entry.plan, *entry.program, entry.options);
+  passes_ms_ += watch.ms();
+  const RegionSizes regions = required_regions(entry.plan);
+  check_memory(regions, batch);
+  if (device_->threads() > 1) memory_->prepare_for(regions, maps_weights(entry));
+}
+
 /// Finds the compiled program of a micro-batch in `programs_` or `compiled`. If there is none,
 /// compiles the program and appends it to `compiled`.
 CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch,
-                                            const Options& step_options, const ir::Program& program,
+                                            const Options& step_options, const Source& source,
                                             Programs& compiled) {
   const Options options = micro_batch.options(step_options);
   for (const auto* list : {&programs_, &compiled}) {
@@ -184,7 +233,7 @@ CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch,
       }
     }
   }
-  compiled.push_back(compile(options, step_options.batch, program));
+  compiled.push_back(compile(options, step_options.batch, source));
   return compiled.back().get();
 }
 
@@ -209,29 +258,27 @@ StartupPlan StepCache::plan_startup(
   return plan_startup_values(wanted, variables, programs);
 }
 
-std::unique_ptr<PreparedStep> StepCache::compile_step(const Options& options,
-                                                      const ir::Program& program,
+std::unique_ptr<PreparedStep> StepCache::compile_step(const Options& options, const Source& source,
                                                       Programs& compiled) {
   std::vector<PreparedStep::Run> runs;
   const int64_t micro_batches = options.mode == Mode::train ? options_.micro_batches : 1;
   for (const MicroBatch& micro_batch : split_into_micro_batches(options.batch, micro_batches)) {
-    runs.push_back({micro_batch, find_or_compile(micro_batch, options, program, compiled)});
+    runs.push_back({micro_batch, find_or_compile(micro_batch, options, source, compiled)});
   }
   auto step = std::make_unique<PreparedStep>(options, std::move(runs), *recorded_);
   if (options_.profile && options.mode != Mode::init) step->enable_profiling(*options_.profile);
   return step;
 }
 
-/// Compiles a step that runs the `store` ops of `program` for `variables`. Appends the step to
+/// Compiles a step that runs the `store` ops of `source` for `variables`. Appends the step to
 /// `steps`.
-PreparedStep* StepCache::compile_store_step(const ir::Program& program,
-                                            std::set<std::string> variables, Programs& compiled,
-                                            Steps& steps) {
+PreparedStep* StepCache::compile_store_step(const Source& source, std::set<std::string> variables,
+                                            Programs& compiled, Steps& steps) {
   Options options = options_.passes;
   options.mode = Mode::init;
   options.batch = 1;
   options.init_variables = std::move(variables);
-  steps.push_back(compile_step(options, program, compiled));
+  steps.push_back(compile_step(options, source, compiled));
   return steps.back().get();
 }
 
@@ -258,17 +305,24 @@ std::vector<WeightStep> StepCache::compile_weight_steps(Programs& compiled, Step
     }
     if (stored.empty()) continue;
     computed.insert(stored.begin(), stored.end());
-    added.push_back({compile_store_step(*program, std::move(stored), compiled, steps)});
+    added.push_back({compile_store_step({*program, "weights of " + compiled[i]->cache_key},
+                                        std::move(stored), compiled, steps)});
   }
   return added;
 }
 
 /// Whether most of the variables of a program may be mapped from the cache of precomputed weights.
 bool StepCache::maps_weights(const CompiledProgram& entry) const {
-  if (options_.weight_cache_dir.empty()) return false;
+  if (options_.kernel_cache_dir.empty()) return false;
   if (entry.weight_program != nullptr)
     return stored_bytes(*entry.weight_program) >= kMinMappedWeights;
-  return std::ranges::any_of(entry.options.init_variables, is_precomputed_weight);
+  return computes_weights(entry);
+}
+
+/// Whether the program need not be compiled before the WeightCache was searched for its results.
+bool StepCache::may_stay_uncompiled(const CompiledProgram& entry) const {
+  return computes_weights(entry) && !entry.values_key.empty() && maps_weights(entry) &&
+         stored_bytes(*entry.program) >= kMinMappedWeights;
 }
 
 AddedSteps StepCache::add_steps(std::span<const Options> wanted,
@@ -291,7 +345,7 @@ AddedSteps StepCache::compile_and_bind(std::span<const Options> wanted,
   // Compile and check the memory limit first, so that an error leaves the cache unchanged.
   for (const Options& options : wanted) {
     if (find(options) != nullptr || find_among(steps, options) != nullptr) continue;
-    steps.push_back(compile_step(options, *recorded_, compiled));
+    steps.push_back(compile_step(options, {*recorded_, recorded_identity_}, compiled));
   }
   AddedSteps added{.weight_steps = compile_weight_steps(compiled, steps)};
   Variables variables = variables_;
@@ -311,7 +365,8 @@ AddedSteps StepCache::compile_and_bind(std::span<const Options> wanted,
     const size_t known = compiled.size();
     const auto program = startup_program(recorded_->name, first_values.computed);
     added.startup_steps.push_back(
-        compile_store_step(*program, first_values.computed_names(), compiled, steps));
+        compile_store_step({*program, program_cache_.identity_of(*program)},
+                           first_values.computed_names(), compiled, steps));
     add_from(known);
   }
   const RegionSizes regions = required_regions(compiled, steps, variables);
@@ -361,7 +416,9 @@ void StepCache::add_and_bind(Programs programs, Steps steps, Variables variables
 /// memory.
 void StepCache::grow_memory(const RegionSizes& regions) {
   run_or_rebind([&] {
-    for (const auto& entry : programs_) entry->executable->unbind();
+    for (const auto& entry : programs_) {
+      if (entry->executable != nullptr) entry->executable->unbind();
+    }
     memory_ = memory_->reallocate(regions);
   });
 }
@@ -393,10 +450,30 @@ bool StepCache::try_rebind_steps() {
 void StepCache::bind(size_t first_program, size_t first_step) {
   ++num_bindings_;
   for (size_t i = first_program; i < programs_.size(); ++i) {
-    programs_[i]->executable->bind(memory_->addresses(), variables_);
+    if (programs_[i]->executable != nullptr)
+      programs_[i]->executable->bind(memory_->addresses(), variables_);
   }
   for (size_t i = first_step; i < steps_.size(); ++i) steps_[i]->bind_outputs(memory_);
   for (const auto& step : steps_) step->find_reported_variables(variables_);
+}
+
+void StepCache::require_executable(const PreparedStep& step,
+                                   const std::function<void()>& before_binding) {
+  for (const PreparedStep::Run& run : step.runs()) {
+    CompiledProgram& entry = *run.compiled;
+    if (entry.executable != nullptr) continue;
+    auto executable = device_->compile(*entry.program, entry.plan, entry.options);
+    before_binding();
+    executable->bind(memory_->addresses(), variables_);
+    entry.executable = std::move(executable);
+    ++num_bindings_;
+  }
+}
+
+void StepCache::report_passes(CompileReport& report) const {
+  report.programs = programs_passed_;
+  report.cached_programs = programs_cached_;
+  report.passes_ms = passes_ms_;
 }
 
 void StepCache::rebind_steps() {

@@ -12,6 +12,7 @@
 
 #include "executor/device/device.h"
 #include "executor/session/prepared_step.h"
+#include "executor/session/program_cache.h"
 #include "executor/session/session_options.h"
 #include "ir/graph.h"
 #include "passes/options.h"
@@ -71,6 +72,9 @@ class StepCache {
   bool is_bound() const { return !failure_; }
   /// Marks all steps as not runnable because of error `why`, and throws `why`.
   [[noreturn]] void fail_permanently(const std::exception_ptr& why);
+  /// Compiles and binds the programs of `step`, a WeightStep, that have no executable yet.
+  /// Calls `before_binding` before it binds one.
+  void require_executable(const PreparedStep& step, const std::function<void()>& before_binding);
   /// Binds all steps again, for example after the device's tuning choices changed.
   void rebind_steps();
   /// Returns the number of times that steps were bound to the arena. Binding invalidates the
@@ -88,7 +92,8 @@ class StepCache {
   Device& device() const { return *device_; }
   PlaceMemory& memory() const { return *memory_; }
   const SessionOptions& options() const { return options_; }
-  double passes_ms() const { return passes_ms_; }
+  /// Adds the statistics of the passes to `report`.
+  void report_passes(CompileReport& report) const;
 
  private:
   using Programs = std::vector<std::unique_ptr<CompiledProgram>>;
@@ -96,18 +101,26 @@ class StepCache {
   AddedSteps compile_and_bind(std::span<const Options> wanted,
                               const std::function<bool(const std::string&)>& has_value,
                               const std::function<void()>& before_binding);
+  /// A program before the passes.
+  struct Source {
+    const ir::Program& program;
+    std::string identity;  ///< see ProgramCache::key_of()
+  };
   std::unique_ptr<CompiledProgram> compile(const Options& options, int64_t batch,
-                                           const ir::Program& program);
+                                           const Source& source);
+  bool read_cached(int64_t batch, CompiledProgram& entry);
+  void plan_memory(int64_t batch, CompiledProgram& entry);
   bool has_equal_global_batch(const Options& options, const Options& wanted) const;
   PreparedStep* find_among(const Steps& steps, const Options& wanted) const;
   CompiledProgram* find_or_compile(const MicroBatch& micro_batch, const Options& step_options,
-                                   const ir::Program& program, Programs& compiled);
-  std::unique_ptr<PreparedStep> compile_step(const Options& options, const ir::Program& program,
+                                   const Source& source, Programs& compiled);
+  std::unique_ptr<PreparedStep> compile_step(const Options& options, const Source& source,
                                              Programs& compiled);
-  PreparedStep* compile_store_step(const ir::Program& program, std::set<std::string> variables,
+  PreparedStep* compile_store_step(const Source& source, std::set<std::string> variables,
                                    Programs& compiled, Steps& steps);
   std::vector<WeightStep> compile_weight_steps(Programs& compiled, Steps& steps);
   bool maps_weights(const CompiledProgram& entry) const;
+  bool may_stay_uncompiled(const CompiledProgram& entry) const;
   StartupPlan plan_startup(const Variables& variables, const Programs& compiled,
                            const std::function<bool(const std::string&)>& has_value) const;
   void check_memory(const RegionSizes& regions, int64_t batch) const;
@@ -132,6 +145,10 @@ class StepCache {
   Steps steps_;
   uint64_t num_bindings_ = 0;
   std::exception_ptr failure_;  ///< error after which no step can run; null while steps can run
+  ProgramCache program_cache_;
+  std::string recorded_identity_;  ///< Source::identity of the recorded program
+  int programs_passed_ = 0;        ///< CompileReport::programs
+  int programs_cached_ = 0;        ///< CompileReport::cached_programs
   double passes_ms_ = 0;
 };
 
