@@ -57,7 +57,7 @@ class KernelEmitter {
 
   // Defined in emit_kernel.cpp: functions and statements
   void emit_function(const std::string& symbol, const kir::Block& body, bool is_finish);
-  llvm::Function* declare_function(const std::string& symbol);
+  void declare_function(const std::string& symbol);  ///< sets function_
   void load_buffer_pointers(llvm::Value* table);
   void emit_block_loop(const kir::Block& body);
   void emit_block(const kir::Block& statements);

@@ -49,8 +49,10 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
     const kir::Buffer::Role role = kernel.buffers[i].role;
     return role == kir::Buffer::Role::in || role == kir::Buffer::Role::constants;
   };
+  auto is_local = [&](size_t i) { return kernel.buffers[i].role == kir::Buffer::Role::local; };
   auto may_share = [&](size_t i, size_t j) {
     if (is_input(i) == is_input(j)) return is_input(i);
+    if (is_local(i) || is_local(j)) return false;
     return !kernel.buffers[is_input(i) ? i : j].noalias;
   };
   for (size_t i = 0; i < scopes.size(); ++i) {
@@ -75,7 +77,7 @@ void KernelEmitter::emit_function(const std::string& symbol, const kir::Block& b
   lets_.clear();
   accs_.clear();
   if (thread_group_size_ > 1) sync_points_ = kir::sync_points(kernel_, body);
-  function_ = declare_function(symbol);
+  declare_function(symbol);
   if (is_finish) {
     check(device_ == Device::cpu, "kernel " + kernel_.name + ": a GPU's last pass is a kernel");
     emit_block(body);
@@ -88,13 +90,14 @@ void KernelEmitter::emit_function(const std::string& symbol, const kir::Block& b
   check(!llvm::verifyFunction(*function_, &stream), "kernel " + kernel_.name + ": " + message);
 }
 
-llvm::Function* KernelEmitter::declare_function(const std::string& symbol) {
+void KernelEmitter::declare_function(const std::string& symbol) {
   llvm::Type* i64 = b_.getInt64Ty();
   const bool by_value = device_ == Device::gpu;
   std::vector<llvm::Type*> parameters(by_value ? kernel_.buffers.size() : 1, b_.getPtrTy());
   parameters.insert(parameters.end(), by_value ? 1 : 3, i64);
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), parameters, false);
   auto* fn = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module_);
+  function_ = fn;
   fn->setDoesNotThrow();
   fn->addFnAttr("no-trapping-math", "true");
   b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", fn));
@@ -114,19 +117,25 @@ llvm::Function* KernelEmitter::declare_function(const std::string& symbol) {
       fn->addParamAttr(i, llvm::Attribute::getWithAlignment(context_, llvm::Align(kGpuAlignment)));
       buffers_.push_back(fn->getArg(i));
     }
-    emit_thread_group_prologue();
-    return fn;
+    return emit_thread_group_prologue();
   }
   fn->addParamAttr(0, llvm::Attribute::NoUndef);
   fn->addParamAttr(0, llvm::Attribute::ReadOnly);
   load_buffer_pointers(fn->getArg(0));
   begin_ = fn->getArg(2);
   end_ = fn->getArg(3);
-  return fn;
 }
 
 void KernelEmitter::load_buffer_pointers(llvm::Value* table) {
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+    const kir::Buffer& buffer = kernel_.buffers[i];
+    if (buffer.role == kir::Buffer::Role::local) {
+      llvm::AllocaInst* memory =
+          create_array_alloca(storage_type(buffer.dtype), buffer.elements.size);
+      memory->setAlignment(llvm::Align(kir::kVectorBytes));
+      buffers_.push_back(memory);
+      continue;
+    }
     auto* slot = b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), table, i);
     auto* pointer = b_.CreateLoad(b_.getPtrTy(), slot, kernel_.buffers[i].name);
     pointer->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));

@@ -5,6 +5,7 @@
 
 #include "codegen/generic_fill.h"
 #include "codegen/schedule_contraction.h"
+#include "codegen/schedule_product.h"
 #include "codegen/schedule_split.h"
 #include "codegen/schedule_sweep.h"
 #include "codegen/split_loops.h"
@@ -214,6 +215,13 @@ kir::Kernel schedule(const ir::Graph& body, const std::string& name, int64_t acc
     KernelBuilder b(group, name, {.accumulators = accumulators});
     if (std::optional<SplitContraction> contraction = SplitContraction::match(b)) {
       contraction->emit();
+      return std::move(b.kernel);
+    }
+  }
+  {
+    KernelBuilder b(group, name, {.accumulators = accumulators});
+    if (std::optional<MatrixProduct> product = MatrixProduct::match(b)) {
+      product->emit();
       return std::move(b.kernel);
     }
   }

@@ -1,7 +1,6 @@
 #include "codegen/schedule_contraction.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -36,25 +35,12 @@ constexpr int64_t kRemainderTile = 4;
 // Maximum number of vector accumulators of a tile with several vectors along the vector variable.
 constexpr int64_t kMaxParallelAccumulators = 16;
 constexpr int64_t kChunk = 256;  // tile size along the vector variable
-// Tile sizes along the vector variable of kernels that use emit_row_by_row(), widest first. A size
-// is used if it leaves kMinStreamedBlocks blocks. Longer parts of a row are read faster. Eight
-// threads that read a matrix need the bandwidth of most memories.
-constexpr std::array<int64_t, 2> kStreamedChunks = {1024, 512};
-constexpr int64_t kMinStreamedBlocks = 8;
 // Maximum bytes of the operands that a strip of the reduction reads, so that they fit in the L1
 // cache.
 constexpr double kStripBytes = 20e3;
 // Maximum number of vector accumulators in memory: 40 KiB of stack.
 constexpr int64_t kMaxMemoryVectors = 640;
 constexpr double kMinBlocks = 16;  // minimum number of blocks, so that all threads have work
-// Minimum bytes of a matrix that Contraction::emit_row_by_row() reads, counted in the dtype of the
-// accumulators. Smaller matrices are in the L2 cache.
-constexpr int64_t kMinStreamedBytes = int64_t{2} << 20;
-// Number of rows of the matrix that emit_row_by_row() reads together.
-constexpr int64_t kStreamedRows = 8;
-// How many groups of kStreamedRows rows a prefetch is ahead. The rows of a group lie on other pages
-// than those of the group before, where the hardware does not prefetch.
-constexpr int64_t kPrefetchedGroups = 2;
 
 /// Returns the cost of one access at `offset` if `vector_var` is vectorized. A multiply-add costs
 /// 1.
@@ -100,6 +86,24 @@ std::optional<std::vector<FlatRoot>> match_sum_with_epilogue(KernelBuilder& b, V
   if (sum.reduce.empty() || sum.out.empty()) return std::nullopt;
   if (estimated_trip_count(b, sum.reduce) < kMinContractionTerms) return std::nullopt;
   return roots;
+}
+
+void emit_sum_results(KernelBuilder& b, const std::vector<FlatRoot>& roots, int64_t accumulator_id,
+                      const std::vector<Expr>& index, bool per_lane, kir::Block& out) {
+  const FlatRoot& sum = roots.front();
+  const DType dtype = sum.source->op->results[0].type.dtype;
+  const Expr total =
+      scalar::cast(read_accumulator(accumulator_id, sum.acc_dtype, index, per_lane), dtype);
+  out.push_back({kir::Let{2 * sum.id, total}});
+  std::vector<kir::Stmt> stores;
+  for (const FlatRoot& s : roots) {
+    for (size_t i = 0; i < s.stores.size(); ++i) {
+      const Expr value = s.is_reduction() ? read_let(2 * sum.id, compute_dtype(dtype))
+                                          : append_let(b, s.body, out);
+      stores.push_back({kir::StoreTo{s.buffers[i], s.stores[i].second, value, {}}});
+    }
+  }
+  out.insert(out.end(), stores.begin(), stores.end());
 }
 
 std::optional<Contraction> Contraction::match(KernelBuilder& b) {
@@ -270,19 +274,11 @@ void Contraction::choose_vars_accumulated_in_memory() {
 }
 
 int64_t Contraction::tile_size(int64_t var) const {
-  if (var == vector_) return chunk_size();
+  if (var == vector_) return kChunk;
   for (const Tile& t : tiles_) {
     if (t.var == var) return t.size;
   }
   return 1;
-}
-
-int64_t Contraction::chunk_size() const {
-  if (!streams_matrix()) return kChunk;
-  for (const int64_t chunk : kStreamedChunks) {
-    if (b_.extent(vector_).size >= kMinStreamedBlocks * chunk) return chunk;
-  }
-  return kChunk;
 }
 
 Expr Contraction::tile_count(int64_t var) const {
@@ -320,8 +316,8 @@ void Contraction::emit() {
   if (!lanes_reduced_) {
     const Expr size = extent_expr(b_.extent(vector_));
     const bool one = is_constant(tile_count(vector_), 1);
-    const Expr begin = one ? Expr::index(0) : tile_indices.at(vector_) * Expr::index(chunk_size());
-    chunk_ = {vector_, begin, one ? size : min_index(size, begin + Expr::index(chunk_size()))};
+    const Expr begin = one ? Expr::index(0) : tile_indices.at(vector_) * Expr::index(kChunk);
+    chunk_ = {vector_, begin, one ? size : min_index(size, begin + Expr::index(kChunk))};
   } else {
     chunk_ = {vector_, Expr::index(0), extent_expr(b_.extent(vector_))};
   }
@@ -334,7 +330,6 @@ void Contraction::emit_full_and_partial_tiles(const std::vector<FlatRoot>& roots
                                               const std::map<int64_t, Expr>& tile_indices,
                                               kir::Block& out) {
   if (next == tiles_.size()) {
-    if (tile_vars.empty() && streams_matrix()) return emit_row_by_row(roots, out);
     const int64_t vectors = concurrent_vectors(tile_vars);
     if (vectors > 1) return emit_wide_tiles(roots, tile_vars, vectors, out);
     return emit_tile(roots, tile_vars, chunk_, out);
@@ -420,71 +415,6 @@ void Contraction::emit_wide_tiles(const std::vector<FlatRoot>& roots, const Vars
   emit_tile(roots, tile_vars, {vector_, chunk_.begin + tiles * width, chunk_.end}, out);
 }
 
-/// Whether a row of the output is the product of a row vector and a large matrix. The rows of the
-/// matrix are contiguous along the vector variable.
-bool Contraction::streams_matrix() const {
-  const FlatRoot& sum = roots_.front();
-  if (lanes_reduced_ || sum.reduce.size() != 1) return false;
-  const Dim &rows = b_.extent(sum.reduce.front()), &columns = b_.extent(vector_);
-  if (rows.batch || columns.batch) return false;
-  const int64_t bytes = rows.size * columns.size * size_of(sum.acc_dtype);
-  if (rows.size < kStreamedRows || columns.size < kChunk || bytes < kMinStreamedBytes) return false;
-  const std::vector<OperandLoad> loads = operand_loads(vector_);
-  const auto is_matrix = [&](const OperandLoad& load) {
-    const std::optional<Affine> affine = as_affine(load.offset);
-    return affine && affine->coefficient(vector_) == 1 &&
-           std::abs(affine->coefficient(sum.reduce.front())) >= columns.size;
-  };
-  return std::ranges::any_of(loads, is_matrix) &&
-         std::ranges::all_of(loads, [](const OperandLoad& load) { return load.cost <= 1; });
-}
-
-/// Emits code for the range `chunk_` of the vector variable that reads kStreamedRows rows of the
-/// matrix together, over the whole range. The accumulators are in memory. The tiles of
-/// emit_wide_tiles() would read each row in short stretches on a page of its own, at 0.6 of the
-/// memory bandwidth that this code reaches. Used where the number of samples depends on the batch
-/// size and one sample is left.
-void Contraction::emit_row_by_row(const std::vector<FlatRoot>& roots, kir::Block& out) {
-  const FlatRoot& sum = roots.front();
-  const int64_t row = sum.reduce.front(), rows = b_.extent(row).size;
-  const Expr lanes = Expr::index(vector_lanes());
-  const Expr vector = b_.new_var(), lane = b_.new_var();
-  const Expr vectors = scalar::floordiv(chunk_.end - chunk_.begin, lanes);
-  std::vector<FlatRoot> renamed = roots;
-  for (FlatRoot& s : renamed) {
-    substitute(s, vector_, chunk_.begin + vector * lanes + lane);
-  }
-  kir::Block& body = add_loop(out, lane.node().ivalue, Expr::index(0), lanes, Kind::vector);
-  const int64_t id = b_.next_accumulator++;
-  body.push_back(
-      {kir::Accumulator{id, sum.acc_dtype, Combine::sum, {chunk_size() / vector_lanes()}}});
-  const auto vector_loop = [&](kir::Block& block) -> kir::Block& {
-    return add_loop(block, vector.node().ivalue, Expr::index(0), vectors);
-  };
-  const Expr group = b_.new_var(), within = b_.new_var();
-  FlatRoot grouped = renamed.front();
-  substitute(grouped, row, group * Expr::index(kStreamedRows) + within);
-  kir::Block& full_groups =
-      add_loop(body, group.node().ivalue, Expr::index(0), Expr::index(rows / kStreamedRows));
-  kir::Block& rows_of_group = add_loop(vector_loop(full_groups), within.node().ivalue,
-                                       Expr::index(0), Expr::index(kStreamedRows), Kind::unroll);
-  for (const Expr& load : loads_of(grouped.body)) {
-    if (!depends_on(load.args()[0], vector.node().ivalue)) continue;
-    rows_of_group.push_back(
-        {kir::Prefetch{load.node().ivalue, replace_var(load.args()[0], group.node().ivalue,
-                                                       group + Expr::index(kPrefetchedGroups))}});
-  }
-  rows_of_group.push_back({kir::Accumulate{id, {vector}, grouped.body, {}}});
-  if (rows % kStreamedRows > 0) {
-    kir::Block& rest =
-        add_loop(body, row, Expr::index(rows - rows % kStreamedRows), Expr::index(rows));
-    vector_loop(rest).push_back({kir::Accumulate{id, {vector}, renamed.front().body, {}}});
-  }
-  emit_results(renamed, id, {vector}, vector_loop(body));
-  if (b_.extent(vector_).size % vector_lanes() == 0) return;
-  emit_tile(roots, {}, {vector_, chunk_.begin + vectors * lanes, chunk_.end}, out);
-}
-
 kir::Block& Contraction::emit_tile_loops(const Vars& tile_vars, kir::Block& out) {
   kir::Block* at = &out;
   for (int64_t v : tile_vars) {
@@ -553,26 +483,7 @@ void Contraction::emit_tile(const std::vector<FlatRoot>& roots, const Vars& tile
   point = &emit_reduction_loops(reduced, copies, *point);
   if (lanes_reduced_) point = &add_loop(*point, lanes.var, lanes.begin, lanes.end, Kind::vector);
   emit_tile_loops(tile_vars, *point).push_back({kir::Accumulate{acc.id, index, sum.body, {}}});
-  emit_results(roots, acc.id, index, emit_tile_loops(tile_vars, *at));
-}
-
-/// Emits the stores of the results whose sum is element `index` of accumulator `accumulator_id`.
-void Contraction::emit_results(const std::vector<FlatRoot>& roots, int64_t accumulator_id,
-                               const std::vector<Expr>& index, kir::Block& end) {
-  const FlatRoot& sum = roots.front();
-  const DType dtype = sum.source->op->results[0].type.dtype;
-  const Expr total =
-      scalar::cast(read_accumulator(accumulator_id, sum.acc_dtype, index, lanes_reduced_), dtype);
-  end.push_back({kir::Let{2 * sum.id, total}});
-  std::vector<kir::Stmt> stores;
-  for (const FlatRoot& s : roots) {
-    for (size_t i = 0; i < s.stores.size(); ++i) {
-      const Expr value = s.is_reduction() ? read_let(2 * sum.id, compute_dtype(dtype))
-                                          : append_let(b_, s.body, end);
-      stores.push_back({kir::StoreTo{s.buffers[i], s.stores[i].second, value, {}}});
-    }
-  }
-  end.insert(end.end(), stores.begin(), stores.end());
+  emit_sum_results(b_, roots, acc.id, index, lanes_reduced_, emit_tile_loops(tile_vars, *at));
 }
 
 }  // namespace fluid

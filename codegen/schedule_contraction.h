@@ -14,6 +14,12 @@ namespace fluid {
 /// group, with the sum first; nullopt for other groups. Sets `rows` to the row variables.
 std::optional<std::vector<FlatRoot>> match_sum_with_epilogue(KernelBuilder& builder, Vars& rows);
 
+/// Emits the stores of all results of `roots`, which match_sum_with_epilogue() returned. The sum is
+/// element `index` of an accumulator, or the total of its lanes if `per_lane`.
+void emit_sum_results(KernelBuilder& builder, const std::vector<FlatRoot>& roots,
+                      int64_t accumulator_id, const std::vector<Expr>& index, bool per_lane,
+                      kir::Block& out);
+
 /// CPU schedule for a contraction with an elementwise epilogue. A contraction is a sum of products
 /// in which each operand element is used by several results, such as a matmul. Vectorizes a
 /// variable along which loads are contiguous. Up to two result variables are tiled, so that one
@@ -52,7 +58,6 @@ class Contraction {
   void choose_vars_accumulated_in_memory();
   double operand_bytes(const Vars& vars) const;
   double tile_cost(const std::vector<OperandLoad>& loads, const Tile& a, const Tile& b) const;
-  int64_t chunk_size() const;
   Expr tile_count(int64_t var) const;
   int64_t tile_size(int64_t var) const;
   void emit_full_and_partial_tiles(const std::vector<FlatRoot>& roots, size_t next, Vars tile_vars,
@@ -63,10 +68,6 @@ class Contraction {
                        kir::Block& out);
   void emit_tile(const std::vector<FlatRoot>& roots, const Vars& tile_vars, const VectorLoop& lanes,
                  kir::Block& out);
-  bool streams_matrix() const;
-  void emit_row_by_row(const std::vector<FlatRoot>& roots, kir::Block& out);
-  void emit_results(const std::vector<FlatRoot>& roots, int64_t accumulator_id,
-                    const std::vector<Expr>& index, kir::Block& end);
   // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.
   kir::Block& emit_memory_loops(kir::Block& out);
   kir::Block& emit_tile_loops(const Vars& tile_vars, kir::Block& out);

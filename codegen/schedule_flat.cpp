@@ -157,6 +157,12 @@ int64_t KernelBuilder::add_scratch_buffer(DType dtype, Dim elements) {
   return static_cast<int64_t>(kernel.buffers.size()) - 1;
 }
 
+int64_t KernelBuilder::add_local_buffer(DType dtype, int64_t elements) {
+  kernel.buffers.push_back(
+      {"local" + std::to_string(kernel.buffers.size()), dtype, elements, kir::Buffer::Role::local});
+  return static_cast<int64_t>(kernel.buffers.size()) - 1;
+}
+
 Expr KernelBuilder::load_constant(int64_t value) {
   std::vector<int64_t>& values = kernel.constants;
   const auto is_constants = [](const kir::Buffer& b) {

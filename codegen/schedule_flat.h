@@ -76,7 +76,8 @@ struct KernelBuilder {
   Expr new_var() { return Expr::var(next_var++); }
   /// Returns the number of lanes of the kernel's vectors on a CPU.
   int64_t lanes() const { return kir::lanes_of(kernel); }
-  int64_t add_scratch_buffer(DType dtype, Dim elements);  ///< returns the index of the buffer
+  int64_t add_scratch_buffer(DType dtype, Dim elements);    ///< returns the index of the buffer
+  int64_t add_local_buffer(DType dtype, int64_t elements);  ///< returns the index of the buffer
   /// Returns an expression that loads `value` from the constants buffer. Equal values share one
   /// element of this buffer.
   Expr load_constant(int64_t value);

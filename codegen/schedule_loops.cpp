@@ -252,6 +252,8 @@ Expr ceil_div(const Expr& a, int64_t n) {
   return scalar::floordiv(a + Expr::index(n - 1), Expr::index(n));
 }
 
+int64_t ceil_of(int64_t a, int64_t n) { return (a + n - 1) / n; }
+
 Expr trip_count(const KernelBuilder& builder, const Vars& vars) {
   Expr n = Expr::index(1);
   for (int64_t v : vars) n = n * extent_expr(builder.extent(v));

@@ -70,6 +70,7 @@ bool contains(const Vars& vars, int64_t v);
 Vars without(const Vars& vars, const Vars& removed);
 Expr min_index(const Expr& a, const Expr& b);
 Expr ceil_div(const Expr& a, int64_t n);
+int64_t ceil_of(int64_t a, int64_t n);  ///< a / n, rounded up
 /// Returns the trip count of the loops over `vars`, the product of their extents.
 Expr trip_count(const KernelBuilder& builder, const Vars& vars);
 

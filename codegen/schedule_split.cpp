@@ -29,8 +29,6 @@ constexpr double kMinBlockProducts = 200e3;
 // Maximum number of multiply-adds in an unrolled loop over a reduction variable.
 constexpr double kMaxUnrolledBorder = 64;
 
-int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /// Divides `extent` elements evenly into the fewest tiles of at most `most` elements. Returns the
 /// size of a tile.
 int64_t balanced(int64_t extent, int64_t most) {

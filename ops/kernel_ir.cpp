@@ -125,7 +125,7 @@ class Printer {
 
   std::string run() {
     out_ = "kernel " + kernel_.name + "(";
-    constexpr std::array roles = {"in", "out", "scratch", "error", "constants"};
+    constexpr std::array roles = {"in", "out", "scratch", "error", "constants", "local"};
     for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
       const Buffer& b = kernel_.buffers[i];
       out_ += (i ? ", " : "") + std::string(roles.at(static_cast<size_t>(b.role))) + " " + b.name +
@@ -242,6 +242,11 @@ void for_each_lane_expr(const Block& block, bool in_lanes,
 }  // namespace
 
 std::string print(const Kernel& kernel) { return Printer(kernel).run(); }
+
+int64_t argument_count(const Kernel& kernel) {
+  return std::ranges::count_if(kernel.buffers,
+                               [](const Buffer& b) { return b.role != Buffer::Role::local; });
+}
 
 int64_t lanes_of(const Kernel& kernel) {
   if (kernel.vector_width > 0) {

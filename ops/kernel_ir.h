@@ -20,7 +20,9 @@
 namespace fluid::kir {
 
 struct Buffer {
-  enum class Role : uint8_t { in, out, scratch, error, constants };
+  /// `local`: memory of the thread that runs a block, on its stack. Undefined at the start of a
+  /// block. The caller passes no address for it. CPUs only.
+  enum class Role : uint8_t { in, out, scratch, error, constants, local };
   std::string name;
   DType dtype = DType::f32;
   Dim elements;  ///< number of elements, including padding; may depend on the batch size
@@ -108,7 +110,8 @@ struct Stmt : std::variant<For, Let, Accumulator, Accumulate, StoreTo, Prefetch,
 
 struct Kernel {
   std::string name;             ///< a C identifier, unique in its module
-  std::vector<Buffer> buffers;  ///< in argument order: operands, results, scratch, error words
+  std::vector<Buffer> buffers;  ///< in argument order: operands, results, scratch, error words;
+                                ///< local ones last
   /// Contents of the buffers of role `constants`, in 64-bit words: integers, or the bits of f64
   /// numbers. Kernels load them at run time, so that kernels that differ only in constants share
   /// code.
@@ -128,6 +131,9 @@ struct Kernel {
 
 /// Returns the text of the whole kernel, for tests, dumps and the key of the object cache.
 std::string print(const Kernel& kernel);
+
+/// Returns the number of buffers whose addresses the caller passes: all but the local ones.
+int64_t argument_count(const Kernel& kernel);
 
 /// Returns the number of lanes per thread in the vector loops of a kernel, a power of two. This is
 /// `vector_width` if it is not 0, else kVectorBytes divided by the size of the kernel's widest

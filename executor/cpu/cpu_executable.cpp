@@ -134,7 +134,7 @@ void CpuExecutable::add_generated_call(const StepCall& step_call, const kir::Ker
       }
     }
   }
-  check(call.refs[CallLoop::kFirst].size() == kernel.buffers.size(),
+  check(std::ssize(call.refs[CallLoop::kFirst]) == kir::argument_count(kernel),
         "a kernel has buffers beyond its op's");
   call.blocks = kir::evaluate(kernel.blocks, batch_);
   call.parallel = pays_for_threads(kernel.flops_per_block * static_cast<double>(call.blocks));

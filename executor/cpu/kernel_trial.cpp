@@ -97,7 +97,7 @@ void KernelTrial::bind(std::byte* memory) {
     if (buffer.role == kir::Buffer::Role::scratch) buffers_.push_back(workspace + *offset++);
     if (buffer.role == kir::Buffer::Role::constants) buffers_.push_back(constants_.data());
   }
-  check(buffers_.size() == kernel_->buffers.size(), "a kernel on trial checks indices");
+  check(std::ssize(buffers_) == kir::argument_count(*kernel_), "a kernel on trial checks indices");
 }
 
 void KernelTrial::run_generated() const {

@@ -6,9 +6,9 @@ docs/benchmarks.md.
 Each variant of a workload runs in its own process. After a warm-up, the processes are measured in turns,
 `rounds` times (at most 3 times for NETWORKS, whose steps take a second). The script compares the medians.
 The fastest peer counts: eager or compiled, NCHW or NHWC, dense or sparse gradients, and ONNX Runtime for the
-inference of one image. The workloads `start_up`, `memory`, `kernels` and `tuning` are those of start_up.py,
-memory.py, kernels.py and tuning.py. --out merges the results into FILE. Exits with 1 when a target is missed;
-those of `kernels` and `tuning` count with --check only.
+inference of one image. The workloads `start_up`, `memory`, `kernels`, `products` and `tuning` are those of
+start_up.py, memory.py, kernels.py, products.py and tuning.py. --out merges the results into FILE. Exits with 1
+when a target is missed; those of `kernels` and `tuning` count with --check only.
 """
 
 import os
@@ -17,6 +17,7 @@ import tempfile
 
 import kernels
 import memory
+import products
 import start_up
 import tuning
 from bench_works import NETWORKS, TARGETS, cpu_name, measure_machine, write
@@ -71,7 +72,7 @@ def compare(works, args):
 
 
 def main():
-    args, works = arguments([*TARGETS, "start_up", "memory", "kernels", "tuning"], **kernels.OPTIONS)
+    args, works = arguments([*TARGETS, "start_up", "memory", "kernels", "products", "tuning"], **kernels.OPTIONS)
 
     with tempfile.TemporaryDirectory() as folder:
         rates = measure_machine(args.build, folder)
@@ -93,6 +94,8 @@ def run(args, works, results):
     if "kernels" in works:
         results["kernels"], slow = kernels.report(args)
         missed += slow if args.check else []
+    if "products" in works:
+        results["products"] = products.report(args)
     if "tuning" in works:
         results["tuning"], lost = tuning.report(args)
         missed += lost if args.check else []

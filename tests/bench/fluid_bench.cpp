@@ -16,6 +16,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <sstream>
 #include <string_view>
 
 #include "executor/host/measure_rates.h"
@@ -261,6 +262,49 @@ Work matmul() {
   return w;
 }
 
+/// Removes `suffix` from the end of `name`. Returns whether `name` had the suffix.
+bool take(std::string& name, const std::string& suffix) {
+  if (!name.ends_with(suffix)) return false;
+  name.resize(name.size() - suffix.size());
+  return true;
+}
+
+// Maximum number of rows that are the batch of a product. More rows are constant, like the tokens
+// of all sequences.
+constexpr int64_t kMostBatchRows = 128;
+
+/// The product that `shape` describes: "MxKxN" multiplies matrices of M x K and K x N elements,
+/// "BxMxKxN" B pairs of such matrices. The suffixes "_ta" and "_tb" store an operand transposed.
+Work product(std::string shape) {
+  const bool tb = take(shape, "_tb"), ta = take(shape, "_ta");
+  std::vector<int64_t> extents;
+  std::istringstream stream(shape);
+  for (std::string extent; std::getline(stream, extent, 'x');)
+    extents.push_back(std::stoll(extent));
+  if (extents.size() != 3 && extents.size() != 4) throw fl::UserError("no shape '" + shape + "'");
+  const int64_t n = extents.back(), k = extents[extents.size() - 2],
+                m = extents[extents.size() - 3];
+  std::vector<int64_t> a = ta ? std::vector{k, m} : std::vector{m, k};
+  std::vector<int64_t> b = tb ? std::vector{n, k} : std::vector{k, n};
+  const bool batched = extents.size() == 4;
+  for (auto* operand : {&a, &b}) {
+    if (batched) operand->insert(operand->begin(), extents.front());
+  }
+  Work w{fl::Program("product"), {}, 30, true};
+  const auto feed = [&](const char* name, const std::vector<int64_t>& extents, bool has_batch) {
+    fl::Shape shape(extents.begin(), extents.end());
+    if (has_batch) shape[0] = fl::kBatch;
+    w.batch.columns.emplace_back(name, uniform(extents, -1, 1));
+    return w.program.data(name, shape, fl::f32);
+  };
+  const bool rows_are_batch = !batched && !ta && m <= kMostBatchRows;
+  w.batch.size = rows_are_batch ? m : 1;
+  const fl::Value left = feed("a", a, rows_are_batch), right = feed("b", b, false);
+  w.program.output("result",
+                   fl::sum(fl::matmul(left, right, {.transpose_a = ta, .transpose_b = tb})));
+  return w;
+}
+
 /// Inference of one row by four linear layers whose weights do not fit in the cache.
 Work linear_row() {
   constexpr int64_t kWidth = 4096;
@@ -300,13 +344,6 @@ void quantize_work(Work& w, bool weights_only) {
   w.values = std::move(quantized.values);
 }
 
-/// Removes `suffix` from the end of `name`. Returns whether `name` had the suffix.
-bool take(std::string& name, const std::string& suffix) {
-  if (!name.ends_with(suffix)) return false;
-  name.resize(name.size() - suffix.size());
-  return true;
-}
-
 /// Returns the workload `name`. The suffixes "_int8" and "_int8_weights" quantize it; "_x32" before
 /// them repeats its sample.
 Work work_named(std::string name) {
@@ -322,6 +359,7 @@ Work work_named(std::string name) {
     w.steps = 5;
     return w;
   }
+  if (name.starts_with("product_")) return product(name.substr(std::strlen("product_")));
   if (name == "linear_row") return linear_row();
   if (name == "resnet18_224_image") return one_image(224, [](fl::Value x) { return resnet18(x); });
   if (name == "linear_regression") return linear_regression();

@@ -1,10 +1,14 @@
-// How the loops of contractions lie: results whose neighbours are lanes.
+// How the loops of contractions and of matrix products lie.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <regex>
 
+#include "codegen/compiler.h"
 #include "codegen/gpu.h"
 #include "codegen/schedule.h"
 #include "ops/functions.h"
@@ -14,6 +18,8 @@
 #include "passes/pass.h"
 #include "passes/pass_table.h"
 #include "tests/support/fused_runner.h"
+#include "tests/support/kernel_buffers.h"
+#include "tests/support/kir_interpreter.h"
 #include "tests/support/plain_target.h"
 
 namespace fluid::testing::contraction_test {
@@ -161,9 +167,18 @@ TEST(Contraction, AFewRowsReadLongStretches) {
   EXPECT_EQ(std::vector(offsets.begin(), offsets.begin() + 8), wanted);
 }
 
+/// Whether `block` prefetches, as the code for a single row does.
+bool prefetches(const kir::Block& block) {
+  return std::ranges::any_of(block, [](const kir::Stmt& s) {
+    if (const auto* loop = std::get_if<kir::For>(&s)) return prefetches(*loop->body);
+    if (const auto* branch = std::get_if<kir::If>(&s)) return prefetches(*branch->body);
+    return std::holds_alternative<kir::Prefetch>(s);
+  });
+}
+
 struct LayerCase {
   int64_t rows, columns, batch;
-  int64_t vectors;  ///< accumulators of a block
+  int64_t vectors;  ///< most accumulators of a tile or of a single row
   DType dtype = f32;
 };
 
@@ -203,11 +218,13 @@ Tensor run_layer(const LayerCase& c, const NamedTensors& sources, const FusedOpt
 /// of 13, are multiplied one by one, with accumulators in memory.
 TEST(Contraction, ALargeMatrixIsReadRowByRow) {
   for (const LayerCase& c :
-       {LayerCase{1024, 1024, 1, 16}, LayerCase{1027, 1003, 13, 16}, LayerCase{130, 4112, 3, 32},
-        LayerCase{70, 4112, 1, 64, f64}, LayerCase{1024, 1024, 1, 16, bf16}}) {
+       {LayerCase{1024, 1024, 1, 24}, LayerCase{1027, 1003, 13, 24}, LayerCase{130, 4112, 3, 32},
+        LayerCase{70, 4112, 1, 64, f64}, LayerCase{1024, 1024, 1, 24, bf16}}) {
     SCOPED_TRACE(std::to_string(c.rows) + " x " + std::to_string(c.columns) + ", " +
                  std::string(name_of(c.dtype)));
-    EXPECT_EQ(accumulators_in(layer_kernel(c).body), c.vectors);
+    const kir::Kernel kernel = layer_kernel(c);
+    EXPECT_EQ(accumulators_in(kernel.body), c.vectors);
+    EXPECT_TRUE(prefetches(kernel.body));
     ir::Program program("p");
     record_layer(program, c);
     const NamedTensors sources = random_sources(program, c.batch, 1);
@@ -222,6 +239,164 @@ TEST(Contraction, ALargeMatrixIsReadRowByRow) {
     EXPECT_EQ(0, std::memcmp(whole.data(), parts.data(), static_cast<size_t>(whole.bytes())));
   }
 }
+
+struct ProductCase {
+  Shape a, b;
+  bool transpose_a = false;
+  int64_t batch = 1;
+  DType dtype = f32;
+};
+
+/// relu(a b - c).
+void record_product(ir::Program& program, const ProductCase& c) {
+  ir::Graph& g = program.main();
+  const Value y = matmul(source(g, "a", c.a, c.dtype), source(g, "b", c.b, c.dtype),
+                         {.transpose_a = c.transpose_a});
+  g.outputs.push_back({"y", relu(y - source(g, "c", y.shape(), c.dtype))});
+}
+
+kir::Kernel product_kernel(const ProductCase& c, int64_t accumulators) {
+  ir::Program program("p");
+  record_product(program, c);
+  fuse_pass().run(program, {}, PlainTarget());
+  outline_pass().run(program, {}, PlainTarget());
+  const ir::Op& fused = *program.main().outputs.front().value.op();
+  return schedule(*program.find(fused.attrs.get<GraphRef>("body").name), "k", accumulators);
+}
+
+/// Extents of which tiles leave rows, columns and lanes over, for each number of registers.
+TEST(MatrixProduct, ComputesWhatTilesLeaveOver) {
+  for (const ProductCase& c :
+       {ProductCase{{kBatch, 37}, {37, 67}}, ProductCase{{kBatch, 37}, {37, 67}, false, 23},
+        ProductCase{{17, 19}, {19, 130}}, ProductCase{{13, 101}, {101, 13}},
+        ProductCase{{2, 7, 29}, {2, 29, 83}},
+        ProductCase{{kBatch, 9, 31}, {kBatch, 31, 64}, false, 5},
+        ProductCase{{kBatch, 12}, {kBatch, 48}, true, 71}, ProductCase{{37, 33}, {37, 81}, true},
+        ProductCase{{kBatch, 41}, {41, 77}, false, 11, bf16}}) {
+    SCOPED_TRACE(c.a.str() + " times " + c.b.str());
+    ir::Program program("p");
+    record_product(program, c);
+    expect_fused_as_interpreted(program, c.batch, c.dtype == bf16 ? 2e-2 : 1e-5);
+  }
+}
+
+/// The bits of the result of `kernel` for the arguments of `c`.
+std::vector<float> interpreted_product(const kir::Kernel& kernel, const ProductCase& c,
+                                       NamedTensors sources) {
+  std::vector<float> y(static_cast<size_t>(kernel.buffers[3].elements.at(c.batch)));
+  std::vector<void*> buffers = {sources.at("a").data(), sources.at("b").data(),
+                                sources.at("c").data(), y.data()};
+  std::vector<Tensor> local;
+  for (size_t i = buffers.size(); i < kernel.buffers.size(); ++i) {
+    local.push_back(memory_of(kernel, kernel.buffers[i], c.batch));
+    buffers.push_back(local.back().data());
+  }
+  interpret(kernel, buffers, c.batch);
+  return y;
+}
+
+TEST(MatrixProduct, RegistersDoNotChangeResults) {
+  for (const ProductCase& c : {ProductCase{{kBatch, 40}, {40, 70}, false, 15},
+                               ProductCase{{280, 101}, {280, 130}, true}}) {
+    ir::Program program("p");
+    record_product(program, c);
+    const NamedTensors sources = random_sources(program, c.batch, 1);
+    const std::vector<float> expected =
+        interpreted_product(product_kernel(c, kMaxCpuAccumulators), c, sources);
+    for (const int bits : {128, 256}) {
+      const kir::Kernel kernel = product_kernel(c, cpu_accumulators(bits));
+      EXPECT_EQ(interpreted_product(kernel, c, sources), expected) << bits;
+    }
+  }
+}
+
+int64_t local_buffers(const kir::Kernel& kernel) {
+  return std::ssize(kernel.buffers) - kir::argument_count(kernel);
+}
+
+/// A long sum is divided into strips, between which the partial sums of many tiles are in memory. A
+/// transposed left operand is packed.
+TEST(MatrixProduct, DividesLongSumsIntoStrips) {
+  for (const ProductCase& c :
+       {ProductCase{{96, 2100}, {2100, 520}}, ProductCase{{333, 200}, {333, 264}, true},
+        ProductCase{{333, 200}, {333, 264}, true, 1, bf16},
+        ProductCase{{kBatch, 200}, {kBatch, 264}, true, 130}}) {
+    SCOPED_TRACE(c.a.str() + " times " + c.b.str());
+    EXPECT_EQ(local_buffers(product_kernel(c, kMaxCpuAccumulators)), c.transpose_a ? 2 : 1);
+    ir::Program program("p");
+    record_product(program, c);
+    const NamedTensors sources = random_sources(program, c.batch, 1);
+    const auto run = [&](bool block_by_block) {
+      ir::Program fused("p");
+      record_product(fused, c);
+      return run_fused(fused, sources, {.batch = c.batch, .block_by_block = block_by_block})
+          .outputs.at("y");
+    };
+    const Tensor whole = run(false), parts = run(true);
+    EXPECT_EQ(0, std::memcmp(whole.data(), parts.data(), static_cast<size_t>(whole.bytes())));
+    const Tensor &a = sources.at("a"), &b = sources.at("b");
+    const int64_t columns = b.shape()[1], terms = b.shape()[0];
+    const int64_t rows = whole.numel() / columns;
+    for (int64_t i = 0; i < rows; i += 5) {
+      for (int64_t j = 0; j < columns; j += 7) {
+        double sum = -sources.at("c").at(i * columns + j);
+        for (int64_t k = 0; k < terms; ++k) {
+          sum += a.at(c.transpose_a ? k * rows + i : i * terms + k) * b.at(k * columns + j);
+        }
+        const double expected = std::max(sum, 0.0);
+        ASSERT_NEAR(whole.at(i * columns + j), expected,
+                    (c.dtype == bf16 ? 1e-2 : 1e-5) * (1 + expected));
+      }
+    }
+  }
+}
+
+/// Rows whose distance is a multiple of 4 KiB are in the same set of the L1 cache. A tile has at
+/// most six of them.
+TEST(MatrixProduct, RowsOfATileFitInASetOfTheCache) {
+  for (const auto& [terms, accumulators] : {std::pair<int64_t, int64_t>(1024, 24), {1000, 27}}) {
+    const ProductCase c{{1024, terms}, {terms, 1024}};
+    EXPECT_EQ(accumulators_in(product_kernel(c, kMaxCpuAccumulators).body), accumulators);
+  }
+}
+
+/// Each combination of sizes has other remainders, for each number of vector registers.
+TEST(MatrixProduct, OddSizesAreInterpretedEqually) {
+  const std::vector<int64_t> sizes = {1, 2, 7, 17, 63, 64, 65, 257};
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const int64_t m = sizes[i], n = sizes[(3 * i + 1) % sizes.size()];
+    const int64_t k = sizes[(5 * i + 4) % sizes.size()];
+    for (const bool transpose_a : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} {} {} {}", m, k, n, transpose_a));
+      const ProductCase c{transpose_a ? Shape{k, m} : Shape{m, k}, {k, n}, transpose_a};
+      ir::Program program("p");
+      record_product(program, c);
+      expect_fused_as_interpreted(program, 1, 1e-5);
+    }
+  }
+}
+
+#if defined(__x86_64__)
+/// A full tile has a loop of as many multiply-adds as it has registers, which reads no stack.
+TEST(MatrixProduct, TilesFitInRegisters) {
+  const ProductCase c{{kBatch, 256}, {256, 1024}};
+  for (const auto& [cpu, bits, registers] :
+       {std::tuple("x86-64-v4", 512, 24), {"x86-64-v3", 256, 12}}) {
+    const std::string text = emit_assembly(product_kernel(c, cpu_accumulators(bits)), cpu);
+    const std::regex multiply_add("vfmadd");
+    bool found = false;
+    for (size_t at = 0; at != std::string::npos;) {
+      const size_t next = text.find("\n.LBB", at + 1);
+      const std::string block = text.substr(at, next - at);
+      const auto begin = std::sregex_iterator(block.begin(), block.end(), multiply_add);
+      found = found || (std::distance(begin, std::sregex_iterator()) == registers &&
+                        block.find("%rsp") == std::string::npos);
+      at = next;
+    }
+    EXPECT_TRUE(found) << text;
+  }
+}
+#endif
 
 struct DepthwiseCase {
   int64_t channels, side, taps, stride;

@@ -46,6 +46,23 @@ std::vector<Tensor> memory_for(const kir::Kernel& kernel, int64_t batch) {
   return tensors;
 }
 
+/// Reverses 37 elements in memory of the kernel, in lanes.
+TEST(Emission, LocalBuffersAreNotArguments) {
+  constexpr int64_t kCount = 37;
+  const Expr i = Expr::var(0), n = Expr::index(kCount);
+  for (DType dtype : kAll) {
+    const kir::Kernel kernel =
+        one_block({input("x", dtype, kCount),
+                   output("y", dtype, kCount),
+                   {"local", dtype, kCount, kir::Buffer::Role::local}},
+                  {loop(Kind::vector, 0, Expr::index(0), n, {store(2, i, load(0, dtype, i))}),
+                   loop(Kind::vector, 0, Expr::index(0), n,
+                        {store(1, i, load(2, dtype, Expr::index(kCount - 1) - i))})});
+    EXPECT_EQ(kir::argument_count(kernel), 2);
+    expect_as_interpreted(kernel, memory_for(kernel, 1));
+  }
+}
+
 TEST(Emission, EveryScalarAndStatement) {
   for (const kir::Kernel& kernel : every_scalar_kernels()) {
     for (int64_t batch : {0, 1, 3}) {
