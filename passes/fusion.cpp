@@ -249,11 +249,19 @@ void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
   to.outputs = std::move(all);
 }
 
+/// Whether the groups may not be merged because one updates variables and the other does not, in
+/// data-parallel training. The groups of updates then depend on updates alone, and all ranks
+/// compute the same bits, also those whose samples need another program.
+bool Fusion::separates(const FusionGroup& a, const FusionGroup& b) const {
+  return options_.uses_collectives() && is_update(*a.ops.front()) != is_update(*b.ops.front());
+}
+
 /// Merges group `b` into `a` if the groups may be merged and the merge lowers the estimated cost.
 /// Returns whether the groups were merged. The cycle test comes last, because it is slow when many
 /// groups read one value.
 bool Fusion::try_merge(FusionGroup* a, FusionGroup* b, bool horizontal, double growth) {
-  if (a == b || !is_mergeable(*a) || !is_mergeable(*b) || !is_within_limits(*a, *b, horizontal)) {
+  if (a == b || !is_mergeable(*a) || !is_mergeable(*b) || separates(*a, *b) ||
+      !is_within_limits(*a, *b, horizontal)) {
     return false;
   }
   const bool apart = are_independent(*a, *b);
@@ -340,8 +348,11 @@ void Fusion::merge_siblings() {
     for (size_t i = 0; i < op->results.size(); ++i) {
       const auto uses = uses_.find(op->result(static_cast<int>(i)));
       if (uses == uses_.end()) continue;
-      for (size_t r = 1; r < uses->second.size(); ++r) {
-        try_merge(group_of(uses->second[0]), group_of(uses->second[r]));
+      for (const ir::Op* user : uses->second) {
+        const auto first = std::ranges::find_if(uses->second, [&](const ir::Op* other) {
+          return !separates(*group_of(other), *group_of(user));
+        });
+        try_merge(group_of(*first), group_of(user));
       }
     }
   }

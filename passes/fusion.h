@@ -49,6 +49,7 @@ class Fusion {
   FusionGroup* group_of(const ir::Op* op) const { return groups_of_.at(op); }
   Values outputs_of(const FusionGroup& group) const;
   bool is_within_limits(const FusionGroup& a, const FusionGroup& b, bool horizontal) const;
+  bool separates(const FusionGroup& a, const FusionGroup& b) const;
   bool try_merge(FusionGroup* a, FusionGroup* b, bool horizontal = false, double growth = 1);
   void place_landmarks();
   std::vector<FusionGroup*> users(const FusionGroup& group) const;

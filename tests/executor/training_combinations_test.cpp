@@ -276,6 +276,8 @@ TEST_P(TrainingCombinations, AreTheSameInEveryWay) { check(GetParam()); }
 
 /// One combination of each model; in a full run, 200 combinations.
 INSTANTIATE_TEST_SUITE_P(Seeds, TrainingCombinations, ::testing::Range(uint64_t{0}, uint64_t{4}));
+/// LAMB on three ranks, of which one has no sample in a step, and so another program.
+INSTANTIATE_TEST_SUITE_P(RanksOfUnequalPrograms, TrainingCombinations, ::testing::Values(93));
 INSTANTIATE_TEST_SUITE_P(Long, TrainingCombinations, ::testing::Range(uint64_t{4}, uint64_t{200}));
 
 }  // namespace
