@@ -305,13 +305,23 @@ class Executor::Impl {
     });
     snapshot.column_table = column_table_;
     snapshot.merged_adapters = merged_adapters_.ids();
-    snapshot.lora = lora_metadata(recorded_program());
+    snapshot.adapter_origins = merged_adapters_.origins();
+    snapshot.lora = lora_metadata();
     return snapshot;
   }
 
   void set_column_table(ColumnTablePtr table) { column_table_ = std::move(table); }
   const ColumnTablePtr& column_table() const { return column_table_; }
   MergedAdapters& merged_adapters() { return merged_adapters_; }
+  /// Whether a file of adapters holds the variable: because of the program, or because the
+  /// checkpoint that was restored lists it.
+  bool is_saved_with_lora(const ir::Op& variable) const {
+    return fluid::is_saved_with_lora(variable) || saved_with_lora_.contains(variable.symbol);
+  }
+  std::map<std::string, std::string> lora_metadata() const {
+    return fluid::lora_metadata(recorded_program(),
+                                [&](const ir::Op& op) { return is_saved_with_lora(op); });
+  }
 
   bool checks_finite() const { return options_.debug.check_finite; }
   bool scales_loss() const {
@@ -413,7 +423,9 @@ class Executor::Impl {
   std::string restore_local(Snapshot& from, const std::string& where) {
     restore_snapshot(session(), from, where);
     if (from.column_table != nullptr) column_table_ = from.column_table;
-    merged_adapters_.restore(from.merged_adapters);
+    merged_adapters_.restore(from.merged_adapters, from.adapter_origins);
+    const std::vector<std::string> saved = variables_in_lora_metadata(from.lora);
+    saved_with_lora_ = {saved.begin(), saved.end()};
     clamp_loss_scale();
     const std::map<std::string, std::string> options = result_options();
     for (const std::string& recipe : recipes_) {
@@ -587,6 +599,7 @@ class Executor::Impl {
   std::vector<std::string> known_feeds_;
   ColumnTablePtr column_table_;  ///< column table of the training data; may be null
   MergedAdapters merged_adapters_;
+  std::set<std::string> saved_with_lora_;  ///< variables that the restored checkpoint lists
   BatchLength batch_length_;
   TuningSync tuning_sync_;
   Session session_;
@@ -636,7 +649,7 @@ void Executor::save(const std::string& path, const SaveOptions& options) {
   std::map<std::string, Tensor> tensors;
   for (const auto& [name, op] : variables_by_name(impl_->recorded_program().main())) {
     const Variable* v = session.variables().find(name);
-    const bool left_out = adapters_only ? !is_saved_with_lora(*op) : is_lora_adapter(*op);
+    const bool left_out = adapters_only ? !impl_->is_saved_with_lora(*op) : is_lora_adapter(*op);
     if (v == nullptr || !v->is_recorded() || left_out) continue;
     tensors.emplace(v->name, impl_->value_of(v->name));
   }
@@ -645,14 +658,18 @@ void Executor::save(const std::string& path, const SaveOptions& options) {
     metadata.emplace(kColumnTableMetadata, table->to_json());
   }
   if (adapters_only) {
-    metadata.merge(lora_metadata(impl_->recorded_program()));
+    metadata.merge(impl_->lora_metadata());
+    const AdapterOrigins& origins = impl_->merged_adapters().origins();
+    if (!origins.empty()) metadata.emplace(kAdapterOriginsMetadata, adapter_origins_text(origins));
   } else {
     std::set<std::string> merged = impl_->merged_adapters().ids();
     for (const LoraAdapter& adapter : adapters) {
       Tensor& weight = tensors.at(adapter.weight);
       const Tensor a = impl_->value_of(adapter.a), b = impl_->value_of(adapter.b);
       weight = merged_weight(weight, a, b, adapter.scale);
-      merged.insert(impl_->merged_adapters().add_origin(adapter, a, b));
+      const std::string id = adapter_id(a, b, adapter.scale);
+      impl_->merged_adapters().add_origin(adapter.weight, id);
+      merged.insert(id);
     }
     if (!merged.empty()) metadata.emplace(kMergedAdaptersMetadata, adapter_ids_text(merged));
   }

@@ -155,7 +155,8 @@ bool add_adapters(ir::Graph& graph, const Lora& options, bool checks_rank, const
   return !products.empty();
 }
 
-/// Lets the variables train that a file of adapters lists beside them.
+/// Unfreezes the variables `names`, which a file of adapters holds beside them, and marks them to
+/// be saved with adapters.
 void train_with_adapters(ir::Graph& graph, const std::vector<std::string>& names) {
   for (const auto& op : graph.ops) {
     if (!is_variable(*op) || std::ranges::find(names, op->symbol) == names.end()) continue;
@@ -250,7 +251,7 @@ bool is_saved_with_lora(const ir::Op& variable) {
          variable.attrs.get_or(kSavedWithLora, false);
 }
 
-Metadata lora_metadata(const ir::Program& program) {
+Metadata lora_metadata(const ir::Program& program, FunctionRef<bool(const ir::Op&)> is_saved) {
   std::vector<std::string> adapters, trained;
   for (const LoraAdapter& adapter : lora_adapters(program)) {
     adapters.push_back(adapter.weight + ":rank=" + std::to_string(adapter.rank) + ",alpha=" +
@@ -258,8 +259,8 @@ Metadata lora_metadata(const ir::Program& program) {
   }
   if (adapters.empty()) return {};
   for (const auto& op : program.main().ops) {
-    const bool is_listed = is_variable(*op) && is_saved_with_lora(*op) && !is_lora_adapter(*op) &&
-                           op->symbol != kRandomState;
+    const bool is_listed =
+        is_variable(*op) && is_saved(*op) && !is_lora_adapter(*op) && op->symbol != kRandomState;
     if (is_listed) trained.push_back(op->symbol);
   }
   Metadata metadata;

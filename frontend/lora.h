@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frontend/program.h"
+#include "ir/function_ref.h"
 
 namespace fluid {
 
@@ -23,7 +24,7 @@ struct Lora {
 /// zeros. Each product x w becomes x w + alpha / rank * (x a) b.
 ///
 /// Freezes all other parameters, and all running statistics. set_parameter_groups() can unfreeze
-/// some, such as a new head. Executor::save() then writes only the trainable parameters.
+/// some, such as a new head. Executor::save() then writes what is_saved_with_lora().
 /// Executor::load() reads the base weights from one file and the adapters from another.
 ///
 /// Throws UserError if the pattern selects no weight of a linear layer, if a weight has adapters
@@ -53,11 +54,13 @@ bool is_lora_adapter(const ir::Op& param);
 bool is_saved_with_lora(const ir::Op& variable);
 
 /// Names of metadata entries of a parameter file: the adapters, "fc0.w:rank=8,alpha=8;...", and the
-/// other variables that are trained, "head.w;head.b".
+/// other variables in the file, "head.w;head.b".
 inline constexpr std::string_view kLoraMetadata = "fluid.lora";
 inline constexpr std::string_view kTrainedWithLoraMetadata = "fluid.lora.trained";
 /// Returns these metadata entries for a recorded program. They are empty if it has no adapters.
-std::map<std::string, std::string> lora_metadata(const ir::Program& program);
+/// `is_saved` tells which variables the file holds, as is_saved_with_lora() does.
+std::map<std::string, std::string> lora_metadata(const ir::Program& program,
+                                                 FunctionRef<bool(const ir::Op&)> is_saved);
 /// Returns the names of the variables that these metadata entries list: adapters and others.
 std::vector<std::string> variables_in_lora_metadata(
     const std::map<std::string, std::string>& metadata);

@@ -4,9 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "executor/checkpoint/merged_adapters.h"
+#include "executor/checkpoint/adapter_ids.h"
 #include "frontend/files/byte_source.h"
 #include "frontend/files/safetensors.h"
+#include "frontend/lora.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
 #include "ir/number.h"
@@ -136,6 +137,14 @@ Checkpoint read_files(const std::string& directory) {
         ids != read.metadata.end()) {
       checkpoint.snapshot.merged_adapters = parse_adapter_ids(ids->second);
     }
+    if (const auto origins = read.metadata.find(std::string(kAdapterOriginsMetadata));
+        origins != read.metadata.end()) {
+      checkpoint.snapshot.adapter_origins = parse_adapter_origins(origins->second);
+    }
+    for (const std::string_view entry : {kLoraMetadata, kTrainedWithLoraMetadata}) {
+      const auto text = read.metadata.find(std::string(entry));
+      if (text != read.metadata.end()) checkpoint.snapshot.lora.insert(*text);
+    }
     for (auto& [name, tensor] : read.tensors) {
       checkpoint.snapshot.variables.push_back(
           {name, kind_named(kinds.at(name)), std::move(tensor)});
@@ -161,6 +170,9 @@ void write_checkpoint(const std::string& path, const Snapshot& snapshot, const T
   }
   if (!snapshot.merged_adapters.empty()) {
     metadata.emplace(kMergedAdaptersMetadata, adapter_ids_text(snapshot.merged_adapters));
+  }
+  if (!snapshot.adapter_origins.empty()) {
+    metadata.emplace(kAdapterOriginsMetadata, adapter_origins_text(snapshot.adapter_origins));
   }
   metadata.insert(snapshot.lora.begin(), snapshot.lora.end());
   write_safetensors(path + "/" + kCheckpointParameters, parameters, metadata);

@@ -8,7 +8,7 @@
 #include <set>
 #include <span>
 
-#include "executor/checkpoint/merged_adapters.h"
+#include "executor/checkpoint/adapter_ids.h"
 #include "executor/checkpoint/pytorch_layout.h"
 #include "executor/session/feeds.h"
 #include "executor/session/prepared_step.h"
@@ -55,8 +55,8 @@ struct NameMap {
   }
 };
 
-/// Returns the variables that the file may lack: those that it does not list if it holds LoRA
-/// adapters, else the LoRA adapters.
+/// Returns the variables that a file with this metadata may lack. A file of LoRA adapters may lack
+/// the variables that the metadata does not list, any other file the LoRA adapters.
 std::set<std::string> optional_variables(const ir::Program& program,
                                          const std::map<std::string, std::string>& metadata) {
   const std::vector<std::string> listed = variables_in_lora_metadata(metadata);
@@ -120,6 +120,10 @@ class ParameterReading {
     if (const auto ids = file.metadata.find(std::string(kMergedAdaptersMetadata));
         ids != file.metadata.end()) {
       loaded_.merged_adapters = parse_adapter_ids(ids->second);
+    }
+    if (const auto origins = file.metadata.find(std::string(kAdapterOriginsMetadata));
+        origins != file.metadata.end()) {
+      loaded_.adapter_origins = parse_adapter_origins(origins->second);
     }
     for (const std::string& map : options_.maps) rename(map, named);
     for (auto& [name, tensor] : named) add(name, std::move(tensor));
@@ -187,7 +191,9 @@ class ParameterReading {
     if (!source) {
       const bool is_optional = optional_.contains(v.name);
       if (!is_optional) loaded_.report.missing.push_back(v.name);
-      if (is_optional && holds_adapters_) loaded_.report.kept.push_back(v.name);
+      const bool is_weight = std::ranges::none_of(
+          kLoraSuffixes, [&](const char* suffix) { return v.name.ends_with(suffix); });
+      if (is_optional && holds_adapters_ && is_weight) loaded_.report.kept.push_back(v.name);
       return;
     }
     std::vector<Tensor> parts;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "executor/checkpoint/adapter_ids.h"
 #include "executor/device/variables.h"
 #include "executor/options/load_options.h"
 #include "frontend/readers/column_table.h"
@@ -19,6 +20,7 @@ struct LoadedParameters {
   LoadReport report;
   ColumnTablePtr column_table;            ///< from the file's metadata; null if the file has none
   std::set<std::string> merged_adapters;  ///< ids in the file's kMergedAdaptersMetadata
+  AdapterOrigins adapter_origins;         ///< in the file's kAdapterOriginsMetadata
 
   /// Whether weights of the program keep their values.
   bool keeps_weights() const {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "executor/checkpoint/adapter_ids.h"
 #include "executor/device/variables.h"
-#include "frontend/lora.h"
 #include "frontend/readers/column_table.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
@@ -38,7 +38,8 @@ struct Snapshot {
   std::map<std::string, std::string> tuning_record;
   ColumnTablePtr column_table;              ///< result of Executor::column_table()
   std::set<std::string> merged_adapters;    ///< MergedAdapters::ids()
-  std::map<std::string, std::string> lora;  ///< lora_metadata(); not read from a checkpoint
+  AdapterOrigins adapter_origins;           ///< MergedAdapters::origins()
+  std::map<std::string, std::string> lora;  ///< lora_metadata()
   std::vector<SnapshotVariable> variables;  ///< all variables except caches and scratch variables
 
   const SnapshotVariable* find(std::string_view name) const;  ///< null if there is no such variable

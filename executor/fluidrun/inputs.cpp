@@ -261,9 +261,12 @@ void load_parameters(Executor& executor, const ParamsFlags& flags) {
   if (!flags.adapters.empty()) print_untrained_note(executor.load(flags.adapters), flags);
 }
 
+void print_untrained_weights() {
+  print_to(stderr, "without --params: the frozen weights are untrained, as initialised\n");
+}
+
 void print_untrained_note(const LoadReport& adapters, const ParamsFlags& flags) {
-  if (!flags.path.empty() || adapters.kept.empty()) return;
-  print_to(stderr, "--adapters without --params: the weights are untrained, as initialised\n");
+  if (flags.path.empty() && !adapters.kept.empty()) print_untrained_weights();
 }
 
 void print_untrained_note(const Executor& executor, const ParamsFlags& flags) {

@@ -50,8 +50,10 @@ void load_parameters(Executor& executor, const ParamsFlags& flags);
 void check_holds_weights(const LoadReport& report, const ParamsFlags& flags);
 /// Prints `report` to stderr if --params-map or --params-partial is given.
 void print_load_report(const LoadReport& report, const ParamsFlags& flags);
-/// If --params is not given, and the file of --adapters lacks weights, prints to stderr that these
-/// are untrained.
+/// Prints to stderr that the weights beside adapters are untrained.
+void print_untrained_weights();
+/// Calls print_untrained_weights() if --params is not given and the file of --adapters lacks
+/// weights.
 void print_untrained_note(const LoadReport& adapters, const ParamsFlags& flags);
 /// If neither --params nor --adapters is given, prints to stderr that the parameters are untrained.
 void print_untrained_note(const Executor& executor, const ParamsFlags& flags);

@@ -148,7 +148,7 @@ void add_parameter_flags(CLI::App& command, ParameterFlags& flags) {
   begin_group(command, kParametersGroup);
   add_pattern_option(command, "--lora", flags.lora, "PATTERN[:SETTINGS]",
                      "add low-rank adapters to these linear weights: rank=N, alpha=X (default: 8 "
-                     "and 8). Only adapters train and are saved; repeatable");
+                     "and 8), and freeze all others, which --save leaves out; repeatable");
   add_pattern_option(command, "--freeze", flags.freeze, "PATTERN",
                      "do not train these parameters: no gradient, no optimizer state; repeatable");
   add_pattern_option(command, "--freeze-stats", flags.freeze_statistics, "PATTERN",

@@ -314,7 +314,11 @@ class Training {
       check_holds_weights(report, params);
       if (is_rank_0()) print_load_report(report, params);
     }
-    if (params.adapters.empty()) return;
+    const bool adapts = !flags_.parameters.lora.empty() && params.path.empty();
+    if (params.adapters.empty()) {
+      if (adapts && is_rank_0()) print_untrained_weights();
+      return;
+    }
     const LoadReport report = trainer_.load(params.adapters);
     if (is_rank_0()) print_untrained_note(report, params);
   }

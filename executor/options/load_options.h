@@ -31,7 +31,8 @@ struct LoadReport {
   std::vector<std::string> missing;  ///< parameters and buffers that the file lacks
   std::vector<std::string> unused;   ///< names, in the file, of tensors that were not used
   std::vector<std::string> ignored;  ///< PyTorch's counters num_batches_tracked
-  /// Parameters and buffers that a file of LoRA adapters lacks; they keep their values.
+  /// Parameters and buffers, except adapters, that a file of LoRA adapters lacks; they keep their
+  /// values.
   std::vector<std::string> kept;
   /// A parameter whose shape or dtype in the file does not match the program's.
   struct Mismatch {

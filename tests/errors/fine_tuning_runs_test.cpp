@@ -132,6 +132,13 @@ TEST_F(FineTuningRuns, OfAdaptersAreEqual) {
   const std::string twice = " net.fir --params merged.safetensors --adapters lora.safetensors ";
   const std::string message =
       "lora.safetensors: the adapters of 'a.w' are merged into the weights already";
+  EXPECT_EQ(
+      run("train" + files + "--epochs 1 --data 'synthetic-linear?n=40' --save on.safetensors").code,
+      0);
+  expect_late_error(
+      "eval net.fir --params merged.safetensors --adapters on.safetensors "
+      "--data 'synthetic-linear?n=40'",
+      "on.safetensors: the adapters of 'a.w' are merged into the weights already");
   expect_late_error("eval" + twice + "--data 'synthetic-linear?n=40'", message);
   expect_late_error("train" + twice + "--data 'synthetic-linear?n=40'", message);
   expect_error("merge" + twice + "--save twice.safetensors", message);
@@ -160,9 +167,13 @@ TEST_F(FineTuningRuns, OfAdaptersNeedTheWeights) {
   EXPECT_TRUE(states(partial.output, "2 not in this file of adapters, left as they are: 'a.w'"))
       << partial.output;
   const std::string eval = "eval net.fir --data 'synthetic-linear?n=40' --adapters ";
-  const std::string note = "--adapters without --params: the weights are untrained";
+  const std::string note = "without --params: the frozen weights are untrained";
   EXPECT_TRUE(states(run(eval + "lora.safetensors").output, note));
-  EXPECT_FALSE(states(run(eval + "run/last/parameters.safetensors").output, "untrained"));
+  const std::string whole = "--adapters run/last/parameters.safetensors ";
+  EXPECT_FALSE(states(run(eval.substr(0, eval.rfind("--")) + whole).output, "untrained"));
+  const std::string train = "train net.fir --epochs 1 --data 'synthetic-linear?n=40' ";
+  EXPECT_TRUE(states(run(train + "--lora a:rank=1").output, note));
+  EXPECT_FALSE(states(run(train + whole + "--lora b:rank=1").output, "untrained"));
   for (const std::string file : {"lora.safetensors", "run/last/parameters.safetensors"}) {
     expect_late_error("eval net.fir --data 'synthetic-linear?n=40' --params " + file,
                       file +
@@ -187,6 +198,9 @@ TEST_F(FineTuningRuns, OfAdaptersKeepATrainedHead) {
   EXPECT_EQ(frozen.find("a.w.lora_a")->at(0), first.find("a.w.lora_a")->at(0));
   EXPECT_NE(frozen.find("a.w.lora_b")->at(0), first.find("a.w.lora_b")->at(0));
   EXPECT_EQ(train(more + "--lora b:rank=1").tensors.size(), 5U) << "further adapters";
+  const std::string sgd = base + "--lora a:rank=1 --optimizer sgd --checkpoint-dir run ";
+  train(sgd + "--param b.w:train=1");
+  EXPECT_EQ(train(sgd + "--resume").tensors.size(), 3U) << "the checkpoint lists b.w";
 }
 
 TEST_F(FineTuningRuns, OfAdaptersHaveTheirDefaults) {
