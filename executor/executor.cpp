@@ -313,6 +313,12 @@ class Executor::Impl {
   void set_column_table(ColumnTablePtr table) { column_table_ = std::move(table); }
   const ColumnTablePtr& column_table() const { return column_table_; }
   MergedAdapters& merged_adapters() { return merged_adapters_; }
+  /// Remembers the present values of an adapter, which may be trained on. Returns the ids of these
+  /// values and of what they were trained on from.
+  std::set<std::string> add_origin(const LoraAdapter& adapter) {
+    return merged_adapters_.add_origin(
+        adapter.weight, adapter_id(value_of(adapter.a), value_of(adapter.b), adapter.scale));
+  }
   /// Whether a file of adapters holds the variable: because of the program, or because the
   /// checkpoint that was restored lists it.
   bool is_saved_with_lora(const ir::Op& variable) const {
@@ -426,6 +432,7 @@ class Executor::Impl {
     merged_adapters_.restore(from.merged_adapters, from.adapter_origins);
     const std::vector<std::string> saved = variables_in_lora_metadata(from.lora);
     saved_with_lora_ = {saved.begin(), saved.end()};
+    for (const LoraAdapter& adapter : lora_adapters(recorded_program())) add_origin(adapter);
     clamp_loss_scale();
     const std::map<std::string, std::string> options = result_options();
     for (const std::string& recipe : recipes_) {
@@ -659,17 +666,15 @@ void Executor::save(const std::string& path, const SaveOptions& options) {
   }
   if (adapters_only) {
     metadata.merge(impl_->lora_metadata());
-    const AdapterOrigins& origins = impl_->merged_adapters().origins();
-    if (!origins.empty()) metadata.emplace(kAdapterOriginsMetadata, adapter_origins_text(origins));
+    const std::string origins = adapter_origins_text(impl_->merged_adapters().origins());
+    if (!origins.empty()) metadata.emplace(kAdapterOriginsMetadata, origins);
   } else {
     std::set<std::string> merged = impl_->merged_adapters().ids();
     for (const LoraAdapter& adapter : adapters) {
       Tensor& weight = tensors.at(adapter.weight);
       const Tensor a = impl_->value_of(adapter.a), b = impl_->value_of(adapter.b);
       weight = merged_weight(weight, a, b, adapter.scale);
-      const std::string id = adapter_id(a, b, adapter.scale);
-      impl_->merged_adapters().add_origin(adapter.weight, id);
-      merged.insert(id);
+      merged.merge(impl_->add_origin(adapter));
     }
     if (!merged.empty()) metadata.emplace(kMergedAdaptersMetadata, adapter_ids_text(merged));
   }

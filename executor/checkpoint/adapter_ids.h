@@ -20,8 +20,11 @@ inline constexpr std::string_view kAdapterOriginsMetadata = "fluid.lora.origins"
 /// it was trained on from.
 using AdapterOrigins = std::map<std::string, std::set<std::string>>;
 
-/// Returns a hash of the factors and the scale of an adapter, as hexadecimal text. Does not depend
-/// on the dtype of factors that f32 can represent.
+/// The id of an adapter that adds 0, as one does before its training.
+inline constexpr std::string_view kNoAdapter = "0";
+
+/// Returns a hash of the factors and the scale of an adapter, as hexadecimal text, or kNoAdapter if
+/// `b` is 0. Does not depend on the dtype of factors that f32 can represent.
 std::string adapter_id(const Tensor& a, const Tensor& b, double scale);
 
 /// Converts a set of adapter ids to the text of kMergedAdaptersMetadata and back.

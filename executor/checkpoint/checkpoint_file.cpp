@@ -171,8 +171,9 @@ void write_checkpoint(const std::string& path, const Snapshot& snapshot, const T
   if (!snapshot.merged_adapters.empty()) {
     metadata.emplace(kMergedAdaptersMetadata, adapter_ids_text(snapshot.merged_adapters));
   }
-  if (!snapshot.adapter_origins.empty()) {
-    metadata.emplace(kAdapterOriginsMetadata, adapter_origins_text(snapshot.adapter_origins));
+  if (const std::string origins = adapter_origins_text(snapshot.adapter_origins);
+      !origins.empty()) {
+    metadata.emplace(kAdapterOriginsMetadata, origins);
   }
   metadata.insert(snapshot.lora.begin(), snapshot.lora.end());
   write_safetensors(path + "/" + kCheckpointParameters, parameters, metadata);

@@ -34,6 +34,7 @@ void MergedAdapters::load(const LoadedParameters& loaded, const std::vector<Lora
     } else if (!ids.empty()) {
       known.insert(adapter_id(current(adapter.a), current(adapter.b), adapter.scale));
     }
+    known.erase(std::string(kNoAdapter));
     const auto is_merged = [&](const std::string& id) { return ids.contains(id); };
     if (std::ranges::none_of(known, is_merged)) continue;
     throw UserError(fmt::format(

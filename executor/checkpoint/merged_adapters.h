@@ -21,8 +21,12 @@ class MergedAdapters {
   /// merged ones: its product would be added twice.
   void load(const LoadedParameters& loaded, const std::vector<LoraAdapter>& adapters,
             FunctionRef<Tensor(const std::string&)> current, const std::string& path);
-  /// Remembers the id of the present values of an adapter, which may be trained on.
-  void add_origin(const std::string& weight, const std::string& id) { origins_[weight].insert(id); }
+  /// Remembers the id of the present values of an adapter, which may be trained on. Returns all
+  /// origins of the adapter.
+  const std::set<std::string>& add_origin(const std::string& weight, const std::string& id) {
+    if (id != kNoAdapter) origins_[weight].insert(id);
+    return origins_[weight];
+  }
   const std::set<std::string>& ids() const { return ids_; }
   const AdapterOrigins& origins() const { return origins_; }
   /// Replaces ids and origins, for parameters that were restored.

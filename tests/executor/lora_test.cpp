@@ -138,8 +138,16 @@ TEST(Lora, IsNotAppliedTwice) {
   trained.save(adapters);
   trained.save(merged, {.merge_adapters = true});
   expect_user_error([&] { trained.load(merged); }, "m.safetensors: " + message);
+  Executor continued(network(2), cpu(), {.batch = kSamples});
+  continued.restore(trained.snapshot());
   run_steps(trained);
   expect_user_error([&] { trained.load(merged); }, "m.safetensors: " + message);
+  run_steps(continued);
+  expect_user_error([&] { continued.load(merged); }, "m.safetensors: " + message);
+  continued.save(again, {.merge_adapters = true});
+  Executor ancestor(network(2), cpu(), {.batch = kSamples});
+  ancestor.load(again);
+  expect_user_error([&] { ancestor.load(adapters); }, "a.safetensors: " + message);
 
   Executor other(network(2), cpu(), {.batch = kSamples});
   other.load(merged);
