@@ -99,7 +99,7 @@ Program mlp() {
   return net;
 }
 
-/// What steps of each kind compute, and the text of their programs.
+/// The outputs of predict, eval and training steps, and the text of their programs.
 struct Steps {
   std::vector<float> outputs;
   std::string text;
