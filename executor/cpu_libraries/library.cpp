@@ -2,14 +2,14 @@
 
 #include <mutex>
 
+#include "executor/cpu_libraries/winograd.h"
+#include "executor/device/library_task.h"
 #include "executor/host/arena.h"
 #include "executor/host/parallel.h"
 #include "ir/threads.h"
 
 #ifdef FLUID_ONEDNN
 #include "executor/cpu_libraries/onednn.h"
-#include "executor/cpu_libraries/onednn_winograd.h"
-#include "executor/device/library_task.h"
 #endif
 
 namespace fluid {
@@ -23,30 +23,68 @@ void check_spare_memory() {
 
 #ifdef FLUID_ONEDNN
 
-std::vector<KernelCandidate> library_candidates(const ir::Op& op, const EpilogueOps& epilogue,
-                                                const TargetDescription& cpu,
-                                                double bytes_per_second) {
+namespace {
+
+std::vector<KernelCandidate> onednn_candidates_of(const ir::Op& op, const EpilogueOps& epilogue,
+                                                  const TargetDescription& cpu,
+                                                  double bytes_per_second) {
   check_spare_memory();
-  const OnednnRates rates = {.flops_per_second = cpu.ops_per_second(DType::f32),
-                             .bf16_flops_per_second = cpu.ops_per_second(DType::bf16),
-                             .bytes_per_second = bytes_per_second,
-                             .vector_lanes = cpu.vector_bits / 32};
-  std::vector<KernelCandidate> candidates = onednn_candidates(op, epilogue, rates);
-  std::ranges::move(winograd_candidates(op, epilogue, rates), std::back_inserter(candidates));
-  std::ranges::stable_sort(candidates, std::less(), &KernelCandidate::seconds);
-  return candidates;
+  return onednn_candidates(op, epilogue,
+                           {.flops_per_second = cpu.ops_per_second(DType::f32),
+                            .bf16_flops_per_second = cpu.ops_per_second(DType::bf16),
+                            .bytes_per_second = bytes_per_second,
+                            .vector_lanes = cpu.vector_bits / 32});
 }
+
+LibraryRoutine onednn_routine(std::string_view kernel, const LibraryBody& body, int64_t batch) {
+  check_spare_memory();
+  return onednn_kernel(kernel, *body.head, body.epilogue, batch);
+}
+
+}  // namespace
 
 std::string library_version() { return onednn_version(); }
 
 std::string library_settings() { return onednn_settings(); }
 
+#else
+
+namespace {
+
+std::vector<KernelCandidate> onednn_candidates_of(const ir::Op&, const EpilogueOps&,
+                                                  const TargetDescription&, double) {
+  return {};
+}
+
+LibraryRoutine onednn_routine(std::string_view kernel, const LibraryBody&, int64_t) {
+  throw InternalError("this build has no library for a fused op of kernel '" + std::string(kernel) +
+                      "'");
+}
+
+}  // namespace
+
+std::string library_version() { return ""; }
+
+std::string library_settings() { return ""; }
+
+#endif
+
+std::vector<KernelCandidate> library_candidates(const ir::Op& op, const EpilogueOps& epilogue,
+                                                const TargetDescription& cpu,
+                                                double bytes_per_second) {
+  std::vector<KernelCandidate> candidates =
+      onednn_candidates_of(op, epilogue, cpu, bytes_per_second);
+  std::ranges::move(winograd_candidates(op, epilogue, cpu.ops_per_second(DType::f32)),
+                    std::back_inserter(candidates));
+  std::ranges::stable_sort(candidates, std::less(), &KernelCandidate::seconds);
+  return candidates;
+}
+
 LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch) {
-  check_spare_memory();
   const LibraryBody body(fused);
   const auto name = fused.attrs.get<std::string>("kernel");
   auto routine = winograd_kernel(name, *body.head, body.epilogue, batch);
-  if (!routine) routine = onednn_kernel(name, *body.head, body.epilogue, batch);
+  if (!routine) routine = onednn_routine(name, body, batch);
   const size_t operands = fused.operands.size();
   LibraryBinder bind = [=, bind_own = std::move(routine->bind)](void* const* buffers,
                                                                 void* workspace) {
@@ -67,24 +105,6 @@ LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch) {
   };
   return {std::move(bind), routine->workspace};
 }
-
-#else
-
-std::vector<KernelCandidate> library_candidates(const ir::Op&, const EpilogueOps&,
-                                                const TargetDescription&, double) {
-  return {};
-}
-
-std::string library_version() { return ""; }
-
-std::string library_settings() { return ""; }
-
-LibraryRoutine library_kernel(const ir::Op& fused, int64_t) {
-  throw InternalError("this build has no library for a fused op of kernel '" +
-                      fused.attrs.get<std::string>("kernel") + "'");
-}
-
-#endif
 
 std::vector<LibraryRoutine> library_kernels(std::span<const ir::Op* const> fused, int64_t batch,
                                             int threads) {

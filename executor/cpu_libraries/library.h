@@ -1,6 +1,6 @@
 #pragma once
 
-// Library kernels on the CPU, from the libraries that the build includes.
+// Library kernels on the CPU: those of the libraries that the build includes, and Winograd's.
 
 #include <functional>
 #include <span>
@@ -16,9 +16,11 @@ namespace fluid {
 /// cannot allocate memory for generated code.
 void check_spare_memory();
 
+/// Predicted overhead of a library call that runs one parallel region.
+inline constexpr double kLibraryCallSeconds = 4e-6;
+
 /// Returns the library kernels that can compute `op` and `epilogue` on `cpu`, with predicted times,
-/// fastest first. The list is empty in a build without libraries. `bytes_per_second`: bandwidth of
-/// the cache or memory that holds the op's tensors.
+/// fastest first. `bytes_per_second`: bandwidth of the cache or memory that holds the op's tensors.
 std::vector<KernelCandidate> library_candidates(const ir::Op& op, const EpilogueOps& epilogue,
                                                 const TargetDescription& cpu,
                                                 double bytes_per_second);

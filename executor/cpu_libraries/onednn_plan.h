@@ -37,9 +37,6 @@ struct OnednnPlan {
   }
 };
 
-/// Predicted overhead of a library call that runs one parallel region.
-inline constexpr double kLibraryCallSeconds = 4e-6;
-
 /// Returns oneDNN's CPU engine. All calls in the process share this engine.
 dnnl::engine& onednn_engine();
 /// Returns the attributes of a primitive. The caller provides the scratchpad. A relu in the

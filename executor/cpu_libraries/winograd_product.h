@@ -1,15 +1,27 @@
 #pragma once
 
-#include "executor/cpu_libraries/winograd_transform.h"
+#include "executor/cpu_libraries/winograd_planes.h"
 
 namespace fluid {
 
-/// Computes to = from x filters in each of `planes` planes, on the calling thread. A plane of
-/// `from` is a matrix [tiles][from_channels], of `filters` [from_channels][to_channels], of `to`
-/// [tiles][to_channels]. Sums in the order of the channels, so that a tile's result does not depend
-/// on the number of tiles. Needs AVX-512.
-void multiply_winograd_planes(int planes, WinogradPlanes from, WinogradPlanes filters,
-                              WinogradPlanes to, int64_t tiles, int64_t from_channels,
-                              int64_t to_channels);
+/// Matrix products, one per plane: result = left x right, or result = left' x right for the
+/// transpose of `left`. Each result is a sum over the terms in ascending order, whatever the other
+/// sizes are.
+struct WinogradProduct {
+  WinogradPlanes left, right, result;
+  int64_t planes = 0, rows = 0, terms = 0, columns = 0;
+  bool transposes_left = false;  ///< whether `left` has a row per term, and a column per row
+  bool accumulates = false;      ///< whether the products are added to `result`
+
+  /// Number of blocks into which all results are divided.
+  int64_t blocks() const;
+};
+
+/// Adds `rows` rows of plane 0 of `from` to those of `to`. Both have the shape `shape`.
+void add_winograd(const WinogradPlanes& from, const WinogradPlanesShape& shape, int64_t rows,
+                  const WinogradPlanes& to);
+
+/// Computes blocks [begin, end) of the results on the calling thread. Needs AVX-512.
+void multiply_winograd(const WinogradProduct& product, int64_t begin, int64_t end);
 
 }  // namespace fluid

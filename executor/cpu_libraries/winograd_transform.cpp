@@ -164,27 +164,86 @@ struct WinogradMatrices<5> {
 };
 
 /// Computes y = M x M' for a square matrix x with kIn rows. kTransform multiplies a vector by M.
-template <int kIn, int kOut, void (*kTransform)(const Vec*, Vec*)>
-FLUID_AVX512 void transform_2d(const Vec* x, Vec* y) {
+/// Calls `load(i)` for element i of x, and `store(i, value)` for element i of y. Copies of x and y
+/// on the stack would double the number of stores.
+template <int kIn, int kOut, void (*kTransform)(const Vec*, Vec*), class Load, class Store>
+FLUID_AVX512 void transform_2d(const Load& load, const Store& store) {
   Vec mx[kIn * kOut];  // M x, in rows of kIn elements
+#pragma GCC unroll 8
   for (int c = 0; c < kIn; ++c) {
     Vec column[kIn], result[kOut];
-    for (int r = 0; r < kIn; ++r) column[r] = x[r * kIn + c];
+#pragma GCC unroll 8
+    for (int r = 0; r < kIn; ++r) column[r] = load(r * kIn + c);
     kTransform(column, result);
+#pragma GCC unroll 8
     for (int r = 0; r < kOut; ++r) mx[r * kIn + c] = result[r];
   }
-  for (int r = 0; r < kOut; ++r) kTransform(mx + r * kIn, y + r * kOut);
+#pragma GCC unroll 8
+  for (int r = 0; r < kOut; ++r) {
+    Vec row[kOut];
+    kTransform(mx + r * kIn, row);
+#pragma GCC unroll 8
+    for (int c = 0; c < kOut; ++c) store(r * kOut + c, row[c]);
+  }
 }
 
-template <int kPlanes>
-FLUID_AVX512 void to_planes(const Vec* x, const WinogradPlanes& planes, int64_t i) {
-  for (int p = 0; p < kPlanes; ++p) _mm512_storeu_ps(planes.data + p * planes.stride + i, x[p]);
-}
+/// Element i of a transformed tile or filter for 16 channels: the values at one address in plane i.
+struct PlaneElements {
+  float* first;
+  int64_t stride;
 
-template <int kPlanes>
-FLUID_AVX512 void from_planes(const WinogradPlanes& planes, int64_t i, Vec* x) {
-  for (int p = 0; p < kPlanes; ++p) x[p] = _mm512_loadu_ps(planes.data + p * planes.stride + i);
-}
+  PlaneElements(const WinogradPlanes& planes, int64_t channel)
+      : first(planes.at(channel)), stride(planes.plane_stride) {}
+  FLUID_AVX512 Vec operator()(int i) const { return _mm512_loadu_ps(first + i * stride); }
+  FLUID_AVX512 void operator()(int i, Vec x) const { _mm512_storeu_ps(first + i * stride, x); }
+};
+
+/// Element i of a tile for 16 channels: those of pixel i. Prefetches the pixel of the next tile.
+template <DType D>
+struct PixelElements {
+  std::byte* const* pixels;
+  std::byte* const* next;
+  int64_t channel;
+  __mmask16 mask;
+
+  FLUID_AVX512 Vec operator()(int i) const {
+    __builtin_prefetch(next[i] + channel * size_of(D));
+    return load<D>(pixels[i], channel, mask);
+  }
+};
+
+/// Stores element i of a tile of results for 16 channels, plus a bias, to pixel i.
+template <DType D>
+struct ResultPixels {
+  const WinogradOutputPixels& pixels;
+  int64_t channel;
+  __mmask16 mask;
+  Vec bias;
+  bool relu;
+
+  FLUID_AVX512 void operator()(int i, Vec x) const {
+    std::byte* const pixel = pixels[static_cast<size_t>(i)];
+    if (pixel == nullptr) return;
+    const Vec sum = x + bias;
+    // The max instruction returns its second operand if either operand is NaN, so the relu
+    // propagates NaN.
+    store<D>(relu ? _mm512_max_ps(broadcast(0), sum) : sum, pixel, channel, mask);
+  }
+};
+
+/// The taps of 16 filters in a block of filters (see Transforms). `lanes`: offsets of the filters.
+struct FilterTaps {
+  float* first;
+  __m512i lanes;
+  int step;  ///< distance of adjacent taps; negative: the filter is rotated
+
+  FLUID_AVX512 Vec operator()(int i) const {
+    return _mm512_i32gather_ps(lanes, first + i * step, 4);
+  }
+  FLUID_AVX512 void operator()(int i, Vec x) const {
+    _mm512_i32scatter_ps(first + i * step, lanes, x, 4);
+  }
+};
 
 template <DType D, int kTaps>
 struct Transforms {
@@ -200,13 +259,8 @@ struct Transforms {
                                   int64_t channels, WinogradPlanes to) {
     for (int64_t i = 0; i < channels; i += kWinogradLanes) {
       const __mmask16 mask = first_lanes(channels - i);
-      Vec x[kSide * kSide], y[kPlanes];
-      for (int p = 0; p < kSide * kSide; ++p) {
-        x[p] = load<D>(pixels[p], i, mask);
-        __builtin_prefetch(next[p] + i * size_of(D));
-      }
-      transform_2d<kSide, kInputTile, kTransform>(x, y);
-      to_planes<kPlanes>(y, to, i);
+      transform_2d<kSide, kInputTile, kTransform>(PixelElements<D>{pixels, next, i, mask},
+                                                  PlaneElements(to, i));
     }
   }
 
@@ -226,17 +280,9 @@ struct Transforms {
                                          bool relu, const WinogradOutputPixels& pixels) {
     for (int64_t i = 0; i < channels; i += kWinogradLanes) {
       const __mmask16 mask = first_lanes(channels - i);
-      Vec x[kPlanes], y[kWinogradOutputTile * kWinogradOutputTile];
-      from_planes<kPlanes>(from, i, x);
-      transform_2d<kInputTile, kWinogradOutputTile, L::by_a>(x, y);
       const Vec added = bias != nullptr ? load<D>(bias, i, mask) : broadcast(0);
-      for (size_t p = 0; p < pixels.size(); ++p) {
-        if (pixels[p] == nullptr) continue;
-        const Vec sum = y[p] + added;
-        // The max instruction returns its second operand if either operand is NaN, so the relu
-        // propagates NaN.
-        store<D>(relu ? _mm512_max_ps(broadcast(0), sum) : sum, pixels[p], i, mask);
-      }
+      transform_2d<kInputTile, kWinogradOutputTile, L::by_a>(
+          PlaneElements(from, i), ResultPixels<D>{pixels, i, mask, added, relu});
     }
   }
 
@@ -270,13 +316,10 @@ struct Transforms {
           }
         }
         for (int64_t c = 0; c < kWinogradLanes; ++c) {
-          Vec g[kArea], u[kPlanes];
-          for (int64_t tap = 0; tap < kArea; ++tap) {
-            g[tap] = _mm512_i32gather_ps(
-                lanes, block + c * next_from + (f.rotated ? kArea - 1 - tap : tap), 4);
-          }
-          transform_2d<kTaps, kInputTile, L::by_g>(g, u);
-          to_planes<kPlanes>(u, to, (s + c) * winograd_row(f.result_channels()) + t);
+          float* const first = block + c * next_from;
+          const FilterTaps taps =
+              f.rotated ? FilterTaps{first + kArea - 1, lanes, -1} : FilterTaps{first, lanes, 1};
+          transform_2d<kTaps, kInputTile, L::by_g>(taps, PlaneElements(to.from_row(s + c), t));
         }
       }
     }
@@ -291,12 +334,8 @@ struct Transforms {
     for (int64_t in = begin; in < end; in += kWinogradLanes) {
       for (int64_t out = 0; out < f.out_channels; out += kWinogradLanes) {
         for (int64_t c = 0; c < kWinogradLanes; ++c) {
-          Vec m[kPlanes], g[kArea];
-          from_planes<kPlanes>(from, (in + c) * winograd_row(f.out_channels) + out, m);
-          transform_2d<kInputTile, kTaps, L::by_g_transposed>(m, g);
-          for (int64_t tap = 0; tap < kArea; ++tap) {
-            _mm512_i32scatter_ps(block + c * kArea + tap, lanes, g[tap], 4);
-          }
+          transform_2d<kInputTile, kTaps, L::by_g_transposed>(
+              PlaneElements(from.from_row(in + c), out), FilterTaps{block + c * kArea, lanes, 1});
         }
         for (int64_t r = 0; r < kWinogradLanes; ++r) {
           const int64_t elements = block_row(f, out, in, r);

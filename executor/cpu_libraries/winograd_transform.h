@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "executor/cpu_libraries/winograd_planes.h"
 #include "ir/type.h"
 
 namespace fluid {
@@ -16,17 +17,10 @@ namespace fluid {
 // The filter's gradient is G'((B' x B) * (A dy A'))G. M' is the transpose of M; * is elementwise.
 //
 // Images are channels-last. Transformed values are f32, in one plane per element of the transformed
-// tile. A plane is a matrix [tile][channel] or [channel][channel], whose rows are padded to
-// winograd_row() values.
+// tile: WinogradPlanes [tile][channel] or [channel][channel].
 
 inline constexpr int kWinogradOutputTile = 4;    ///< output pixels of a tile along an axis
 inline constexpr int kWinogradMaxInputTile = 8;  ///< input pixels of the largest tile along an axis
-inline constexpr int64_t kWinogradLanes = 16;    ///< f32 lanes of an AVX-512 register
-
-/// Number of values in a row of a plane, for `channels` channels: a multiple of kWinogradLanes.
-constexpr int64_t winograd_row(int64_t channels) {
-  return (channels + kWinogradLanes - 1) / kWinogradLanes * kWinogradLanes;
-}
 
 /// A variant of the Winograd convolution: its dtype and filter size.
 struct WinogradVariant {
@@ -40,14 +34,6 @@ struct WinogradVariant {
 
 /// Whether this CPU has AVX-512, which the functions below need.
 bool cpu_supports_winograd();
-
-/// Planes of f32 values. `stride`: number of values between the starts of consecutive planes.
-struct WinogradPlanes {
-  float* data = nullptr;
-  int64_t stride = 0;
-
-  WinogradPlanes at(int64_t offset) const { return {data + offset, stride}; }
-};
 
 /// Addresses of a tile's pixels, row by row. A smaller input tile uses only the first entries.
 using WinogradInputPixels = std::array<std::byte*, kWinogradMaxInputTile * kWinogradMaxInputTile>;

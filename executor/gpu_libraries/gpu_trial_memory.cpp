@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kPatternBytes = int64_t{64} << 10;
+constexpr int64_t kTrialPatternBytes = int64_t{64} << 10;
 
 constexpr uintptr_t kAlignment = 256;  ///< bytes; the alignment of addresses from cudaMalloc()
 
@@ -41,15 +41,16 @@ std::optional<uintptr_t> free_address(const Interval& spare, std::vector<Interva
 
 }  // namespace
 
-GpuRandomData::GpuRandomData(const Gpu& gpu) : gpu_(gpu), host_(gpu.allocate_host(kPatternBytes)) {
-  fill_with_random_floats({host_.data(), static_cast<size_t>(kPatternBytes)});
+GpuRandomData::GpuRandomData(const Gpu& gpu)
+    : gpu_(gpu), host_(gpu.allocate_host(kTrialPatternBytes)) {
+  fill_with_random_floats({host_.data(), static_cast<size_t>(kTrialPatternBytes)});
 }
 
 /// Copies the random data from the host to the start of `memory`, then doubles the filled prefix by
 /// copies until `memory` is full.
 void GpuRandomData::fill(const GpuStream& stream, std::span<std::byte> memory) const {
   const auto bytes = static_cast<int64_t>(memory.size());
-  int64_t filled = std::min(bytes, kPatternBytes);
+  int64_t filled = std::min(bytes, kTrialPatternBytes);
   if (filled > 0) gpu_.copy(stream, memory.data(), host_.data(), filled);
   while (filled < bytes) {
     const int64_t more = std::min(filled, bytes - filled);

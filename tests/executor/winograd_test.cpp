@@ -1,6 +1,6 @@
 // Convolutions by Winograd's algorithm against the ops' own definitions.
 
-#include "executor/cpu_libraries/onednn_winograd.h"
+#include "executor/cpu_libraries/winograd.h"
 
 #include <gtest/gtest.h>
 
@@ -14,17 +14,15 @@
 #include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "tests/support/golden.h"
+#include "tests/support/kernel_runner.h"
 #include "tests/support/library_program.h"
 
-namespace fluid::onednn_winograd_test {
+namespace fluid::winograd_test {
 namespace {
 
 using testing::LibraryProgram;
 
-constexpr OnednnRates kRates = {.flops_per_second = 200e9,
-                                .bf16_flops_per_second = 400e9,
-                                .bytes_per_second = 20e9,
-                                .vector_lanes = 16};
+constexpr double kFlopsPerSecond = 200e9;
 
 LibraryRoutine make(std::string_view kernel, const ir::Op& op, const EpilogueOps& epilogue,
                     int64_t batch) {
@@ -46,7 +44,7 @@ std::vector<KernelCandidate> candidates_of(LibraryProgram& p) {
     }
     if (!writes_filter) put_channels_last(const_cast<ir::Op*>(op)->results[0]);
   }
-  return winograd_candidates(*p.chain[0], p.epilogue(), kRates);
+  return winograd_candidates(*p.chain[0], p.epilogue(), kFlopsPerSecond);
 }
 
 Tensor expected_of(LibraryProgram& p) {
@@ -141,17 +139,12 @@ TEST_P(Winograd, GradientsOfFilters) {
   }
 }
 
-// More tiles than a chunk has. Threads share a chunk in the first case, and have chunks of their
-// own in the second, whose filters are small. The expected results are those of oneDNN's direct
-// kernels.
-TEST_F(Winograd, ManyTiles) {
-  for (const Case& c : {Case{{40, 128, 13, 14}, {144, 128, 3, 3}, {.padding = 1}},
-                        Case{{9, 32, 13, 14}, {80, 32, 3, 3}, {.padding = 1}},
-                        Case{{40, 131, 13, 14}, {145, 131, 3, 3}, {.padding = 1}},
-                        Case{{64, 20, 12, 12}, {50, 20, 5, 5}, {}}}) {
-    SCOPED_TRACE(c.x.str() + " and " + c.w.str());
-    Forward forward(c, f32);
-    LibraryProgram for_input, for_filter;
+/// A convolution in f32, and its gradients.
+struct Convolution {
+  Forward forward;
+  LibraryProgram for_input, for_filter;
+
+  explicit Convolution(const Case& c) : forward(c, f32) {
     const Shape y = forward.result().shape();
     for_input.then(
         internal::conv2d_grad_input(for_input.feed(y), for_input.feed(c.w),
@@ -159,10 +152,22 @@ TEST_F(Winograd, ManyTiles) {
     const Value x = for_filter.feed(c.x), dy = for_filter.feed(y);
     for_filter.then(internal::conv2d_grad_filter(
         x, dy, {.padding = c.attrs.padding, .filter = Type{f32, c.w, {}}}));
-    for (LibraryProgram* p : {static_cast<LibraryProgram*>(&forward), &for_input, &for_filter}) {
-      const std::vector<KernelCandidate> direct = onednn_candidates(*p->chain[0], {}, kRates);
-      ASSERT_FALSE(direct.empty());
-      const Tensor expected = testing::run_candidate(*p, onednn_kernel, direct[0]);
+  }
+  std::vector<LibraryProgram*> programs() { return {&forward, &for_input, &for_filter}; }
+};
+
+// More tiles than a chunk has. Threads share a chunk in the first case, and have chunks of their
+// own in the second, whose filters are small. The expected results are those of generated kernels.
+TEST_F(Winograd, ManyTiles) {
+  for (const Case& c : {Case{{40, 128, 13, 14}, {144, 128, 3, 3}, {.padding = 1}},
+                        Case{{9, 32, 13, 14}, {80, 32, 3, 3}, {.padding = 1}},
+                        Case{{40, 131, 13, 14}, {145, 131, 3, 3}, {.padding = 1}},
+                        Case{{64, 20, 12, 12}, {50, 20, 5, 5}, {}}}) {
+    SCOPED_TRACE(c.x.str() + " and " + c.w.str());
+    Convolution convolution(c);
+    for (LibraryProgram* p : convolution.programs()) {
+      p->graph.outputs = {{"y", p->result()}};
+      const Tensor expected = testing::run_kernels(p->graph, p->feeds, 1).at("y");
       for (const KernelCandidate& candidate : candidates_of(*p)) {
         SCOPED_TRACE(candidate.kernel);
         testing::expect_near(testing::run_candidate(*p, make, candidate), expected, 1e-3);
@@ -171,20 +176,27 @@ TEST_F(Winograd, ManyTiles) {
   }
 }
 
-// 81 tiles, which no number of threads divides evenly into chunks.
+// 81 tiles, which no number of threads divides evenly into chunks, and several chunks of a filter's
+// gradient.
 TEST_F(Winograd, ThreadsDoNotChangeBits) {
-  Forward p({{9, 32, 12, 12}, {80, 32, 3, 3}, {.padding = 1}}, f32);
   std::map<std::string, Tensor> expected;
-  for (const int threads : {1, 2, 3, 7}) {
-    const ScopedLibraryThreads limit(threads);
-    for (const KernelCandidate& candidate : candidates_of(p)) {
-      const Tensor y = testing::run_candidate(p, make, candidate);
-      const Tensor& first = expected.try_emplace(candidate.kernel, y).first->second;
-      EXPECT_EQ(std::memcmp(y.data(), first.data(), static_cast<size_t>(y.bytes())), 0)
-          << candidate.kernel << ", " << threads << " threads";
+  for (const Case& c : {Case{{9, 32, 12, 12}, {80, 32, 3, 3}, {.padding = 1}},
+                        Case{{40, 131, 13, 14}, {145, 131, 3, 3}, {.padding = 1}}}) {
+    Convolution convolution(c);
+    for (LibraryProgram* p : convolution.programs()) {
+      for (const int threads : {1, 2, 3, 7}) {
+        const ScopedLibraryThreads limit(threads);
+        for (const KernelCandidate& candidate : candidates_of(*p)) {
+          const Tensor y = testing::run_candidate(*p, make, candidate);
+          const std::string kernel = candidate.kernel + c.x.str();
+          const Tensor& first = expected.try_emplace(kernel, y).first->second;
+          EXPECT_EQ(std::memcmp(y.data(), first.data(), static_cast<size_t>(y.bytes())), 0)
+              << kernel << ", " << threads << " threads";
+        }
+      }
     }
   }
-  EXPECT_EQ(expected.size(), 2u);
+  EXPECT_EQ(expected.size(), 8u);
 }
 
 TEST_F(Winograd, OnlyWhatItCanDo) {
@@ -201,7 +213,7 @@ TEST_F(Winograd, OnlyWhatItCanDo) {
     EXPECT_THROW(make("winograd.conv2d", *p.chain[0], {}, 1), DeviceError);
   }
   Forward plain(cases()[0], f32);
-  EXPECT_TRUE(winograd_candidates(*plain.chain[0], {}, kRates).empty());
+  EXPECT_TRUE(winograd_candidates(*plain.chain[0], {}, kFlopsPerSecond).empty());
   Forward wide(cases()[0], f64);
   EXPECT_TRUE(candidates_of(wide).empty());
   EXPECT_FALSE(winograd_kernel("onednn.conv2d", *plain.chain[0], {}, 1));
@@ -243,4 +255,4 @@ TEST(WinogradTiles, LieAcrossImagesWhereFewerDo) {
 }
 
 }  // namespace
-}  // namespace fluid::onednn_winograd_test
+}  // namespace fluid::winograd_test
