@@ -359,9 +359,20 @@ TEST(Onnx, KeepsTheBatchDimension) {
   }
 }
 
+TEST(Onnx, ScansSequencesOfDynamicLength) {
+  Program program("onnx");
+  const Value x = program.data("x", {3, kLength}, f32), s = program.data("s", {3}, f32);
+  onnx::Node node = scan_node({s, x}, graph_with("Relu", {"s", "x"}, {"s", "y"}),
+                              {{"scan_input_axes", std::vector<int64_t>{1}}});
+  node.outputs = {"t", "y"};
+  const onnx::Operands outputs = onnx::record_node(program.ir().main(), node, {});
+  EXPECT_EQ(outputs.at(0).value.shape(), s.shape());
+  EXPECT_EQ(outputs.at(1).value.shape(), Shape({kLength, 3}));
+}
+
 TEST(Onnx, ListsMappedOperators) {
   const std::vector<std::string> names = onnx::supported_operators();
-  EXPECT_GE(names.size(), 140);
+  EXPECT_GE(names.size(), 143);
   EXPECT_TRUE(std::ranges::binary_search(names, "Attention"));
 }
 
