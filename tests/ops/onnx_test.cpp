@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "executor/executor.h"
 #include "tests/support/data_folder.h"
 #include "tests/support/facts.h"
+#include "tests/support/golden_text.h"
 #include "tests/support/onnx_vectors.h"
 
 namespace fluid::testing {
@@ -119,11 +121,20 @@ Table run_vectors(const std::vector<Json>& vectors) {
   return table;
 }
 
+constexpr const char* kNoVectors = "no onnx_node_tests.jsonl.gz in FLUID_DATA or ../shared/data";
+
+/// ONNX's own vectors.
+std::vector<Json> operator_vectors() {
+  return read_onnx_vectors(data_folder() + "/onnx_node_tests.jsonl.gz");
+}
+
+std::vector<Json> further_cases() {
+  return read_onnx_vectors(FLUID_SOURCE_DIR "/tests/golden/onnx_cases.jsonl");
+}
+
 TEST(Onnx, OperatorVectors) {
-  const std::vector<Json> vectors = read_onnx_vectors(data_folder() + "/onnx_node_tests.jsonl.gz");
-  if (vectors.empty()) {
-    GTEST_SKIP() << "no onnx_node_tests.jsonl.gz in FLUID_DATA or ../shared/data";
-  }
+  const std::vector<Json> vectors = operator_vectors();
+  if (vectors.empty()) GTEST_SKIP() << kNoVectors;
   const Table table = run_vectors(vectors);
   table.print();
   EXPECT_GE(table.operators(), 136);
@@ -131,11 +142,36 @@ TEST(Onnx, OperatorVectors) {
 }
 
 TEST(Onnx, FurtherCases) {
-  const std::vector<Json> vectors =
-      read_onnx_vectors(FLUID_SOURCE_DIR "/tests/golden/onnx_cases.jsonl");
+  const std::vector<Json> vectors = further_cases();
   const Table table = run_vectors(vectors);
   EXPECT_EQ(table.total.passed, static_cast<int>(vectors.size()));
   EXPECT_GE(vectors.size(), 136);
+}
+
+/// Names of the ops that a vector records, also in the bodies of scans. Empty if it is not mapped.
+std::set<std::string> recorded_ops(const Json& vector) {
+  std::set<std::string> names;
+  try {
+    const std::unique_ptr<OnnxProgram> program = recorded(vector);
+    for (const auto& graph : program->program.ir().graphs) {
+      for (const auto& op : graph->ops) names.insert(op->name);
+    }
+  } catch (const onnx::Unsupported&) {
+    return {};
+  }
+  return names;
+}
+
+/// tests/golden/onnx_ops.json holds the number of vectors that record each op.
+TEST(Onnx, OpsOfTheVectors) {
+  std::vector<Json> vectors = operator_vectors();
+  if (vectors.empty()) GTEST_SKIP() << kNoVectors;
+  std::ranges::copy(further_cases(), std::back_inserter(vectors));
+  std::map<std::string, int> counts;
+  for (const Json& vector : vectors) {
+    for (const std::string& op : recorded_ops(vector)) ++counts[op];
+  }
+  expect_golden_text("onnx_ops.json", Json(counts).dump(1) + "\n");
 }
 
 /// A node that Fluid does not map, and facts of the message.
