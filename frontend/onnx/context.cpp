@@ -8,9 +8,14 @@ void Context::fail_unsupported(const std::string& reason) const {
   throw Unsupported(loc_, "ONNX operator '" + node_.op + "': " + reason);
 }
 
-Value Context::input(size_t i) const {
+const Operand& Context::operand(size_t i) const {
   if (!has_input(i)) fail_unsupported("input " + std::to_string(i) + " is left out");
-  const Operand& operand = node_.inputs[i];
+  return node_.inputs[i];
+}
+
+Value Context::input(size_t i) const { return value_of(operand(i)); }
+
+Value Context::value_of(const Operand& operand) const {
   return operand.value ? operand.value : record_constant_(*operand.constant);
 }
 
@@ -73,12 +78,30 @@ Value Context::tensor_value(const std::string& tensor) const {
   return found.value;
 }
 
-int64_t extent(const Context& c, Value x, int64_t axis) {
+const Graph& Context::graph_attr(const char* name) const {
+  const auto found = node_.graphs.find(name);
+  if (found == node_.graphs.end()) fail_unsupported(std::string("has no graph '") + name + "'");
+  return found->second;
+}
+
+Operands Context::record_body(const Graph& body, const Operands& inputs) const {
+  if (body.inputs.size() != inputs.size()) {
+    fail_unsupported("its graph takes " + std::to_string(body.inputs.size()) + " inputs, not " +
+                     std::to_string(inputs.size()));
+  }
+  return record_graph(graph_, body, inputs, record_constant_, node_.find, loc_);
+}
+
+int64_t dimension(const Context& c, Value x, int64_t axis) {
   const int64_t rank = x.shape().rank(), d = normalize_axis(axis, rank);
   if (d < 0 || d >= rank) {
     c.fail_unsupported("axis " + std::to_string(axis) + " is out of range for " + x.type().str());
   }
-  const Dim& dim = x.shape()[static_cast<size_t>(d)];
+  return d;
+}
+
+int64_t extent(const Context& c, Value x, int64_t axis) {
+  const Dim& dim = x.shape()[static_cast<size_t>(dimension(c, x, axis))];
   if (!dim.is_constant()) {
     c.fail_unsupported("axis " + std::to_string(axis) + " of " + x.type().str() + " is not fixed");
   }
@@ -101,25 +124,16 @@ Tensor i64_tensor(const std::vector<int64_t>& elements) {
   return Tensor::of<int64_t>({static_cast<int64_t>(elements.size())}, elements);
 }
 
-Value move_axis_to_end(Value x, int64_t axis) {
-  const int64_t rank = x.shape().rank(), from = normalize_axis(axis, rank);
-  if (from == rank - 1) return x;
+Value move_axis(Value x, int64_t from, int64_t to) {
+  const int64_t rank = x.shape().rank();
+  from = normalize_axis(from, rank);
+  to = normalize_axis(to, rank);
+  if (from == to) return x;
   Ints perm;
   for (int64_t d = 0; d < rank; ++d) {
     if (d != from) perm.push_back(d);
   }
-  perm.push_back(from);
-  return transpose(x, {.perm = perm});
-}
-
-Value move_axis_from_end(Value x, int64_t axis) {
-  const int64_t rank = x.shape().rank(), to = normalize_axis(axis, rank);
-  if (to == rank - 1) return x;
-  Ints perm;
-  for (int64_t d = 0; d + 1 < rank; ++d) {
-    if (d == to) perm.push_back(rank - 1);
-    perm.push_back(d);
-  }
+  perm.insert(perm.begin() + to, from);
   return transpose(x, {.perm = perm});
 }
 

@@ -26,10 +26,11 @@ class Context {
 
   size_t num_inputs() const { return node_.inputs.size(); }
   bool has_input(size_t i) const { return i < num_inputs() && static_cast<bool>(node_.inputs[i]); }
-  /// Value of input i. Records a constant input in the graph. Throws Unsupported if the node omits
-  /// the input.
-  Value input(size_t i) const;
-  Values inputs() const;                        ///< values of all inputs
+  /// Throws Unsupported if the node omits input i.
+  const Operand& operand(size_t i) const;
+  Value input(size_t i) const;                   ///< value of operand i; see value_of()
+  Value value_of(const Operand& operand) const;  ///< records the operand if it is only a constant
+  Values inputs() const;                         ///< values of all inputs
   const Tensor* find_constant(size_t i) const;  ///< tensor of input i; null if it is not a constant
   /// Tensor of input i. Throws Unsupported if it is not a constant.
   const Tensor& constant(size_t i) const;
@@ -52,6 +53,10 @@ class Context {
   std::vector<std::string> strings_attr(const char* name) const;
   const Tensor* tensor_attr(const char* name) const;    ///< null if the node lacks the attribute
   Value tensor_value(const std::string& tensor) const;  ///< value of a model tensor by name
+  /// Throws Unsupported if the node lacks the attribute.
+  const Graph& graph_attr(const char* name) const;
+  /// Records a graph of the node. Returns one operand per output of the graph.
+  Operands record_body(const Graph& body, const Operands& inputs) const;
 
   /// Throws Unsupported with the operator and `reason`.
   [[noreturn]] void fail_unsupported(const std::string& reason) const;
@@ -70,6 +75,7 @@ using Mappings = std::map<std::string, Mapping>;
 
 void add_attention(Mappings& all);
 void add_constants(Mappings& all);
+void add_control(Mappings& all);
 void add_elementwise(Mappings& all);
 void add_indexing(Mappings& all);
 void add_linear(Mappings& all);
@@ -85,14 +91,16 @@ void add_windows(Mappings& all);
 
 /// Returns `axis`, which may be negative, as an index in [0, rank).
 inline int64_t normalize_axis(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
+/// Returns `axis`, which may be negative, as an index. Throws Unsupported if x has no such
+/// dimension.
+int64_t dimension(const Context& c, Value x, int64_t axis);
 /// Extent of dimension `axis` of x. Throws Unsupported if the extent is not a constant.
 int64_t extent(const Context& c, Value x, int64_t axis);
 std::vector<int64_t> extents(const Context& c, Value x);  ///< extents of all dimensions
 std::vector<int64_t> elements(const Tensor& t);           ///< elements of an integer tensor
 Tensor i64_tensor(const std::vector<int64_t>& elements);  ///< 1-D i64 tensor of `elements`
-/// move_axis_to_end() moves dimension `axis` of x to the end; move_axis_from_end() is its inverse.
-Value move_axis_to_end(Value x, int64_t axis);
-Value move_axis_from_end(Value x, int64_t axis);
+/// Moves dimension `from` of x to position `to`; negative: counted from the end.
+Value move_axis(Value x, int64_t from, int64_t to);
 /// Replaces each negative index i by i + extent.
 Value normalize_indices(Value index, int64_t extent);
 /// The dtype of an ONNX TensorProto.DataType. Throws Unsupported if Fluid has no such dtype.

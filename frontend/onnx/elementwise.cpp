@@ -220,7 +220,6 @@ const std::map<std::string, Function> kFunctions = {
        return hard_sigmoid(
            c.input(0), {.alpha = c.float_attr("alpha", 0.2), .beta = c.float_attr("beta", 0.5)});
      }},
-    {"Identity", [](const Context& c) { return c.input(0); }},
     {"IsInf", infinite},
     {"LeakyRelu",
      [](const Context& c) {
@@ -253,6 +252,8 @@ void add_elementwise(Mappings& all) {
   for (const auto& [name, function] : kFunctions) {
     all[name] = [function](const Context& c) { return Operands{function(c)}; };
   }
+  // Constants stay known.
+  all["Identity"] = [](const Context& c) { return Operands{c.operand(0)}; };
   all["Max"] = variadic(maximum);
   all["Min"] = variadic(minimum);
   all["Sum"] = variadic(add);

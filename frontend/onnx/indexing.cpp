@@ -58,7 +58,7 @@ Operands one_hot_of(const Context& c) {
   shape.push_back(depth);
   const Value hot = cast(one_hot(label, {.to = Type{f32, shape, {}}}), boolean);
   const Values values = split(c.input(2), {.sizes = {1, 1}});
-  return {move_axis_from_end(where(hot, values[1], values[0]), c.int_attr("axis", -1))};
+  return {move_axis(where(hot, values[1], values[0]), -1, c.int_attr("axis", -1))};
 }
 
 /// ReverseSequence: reverses the first lengths[b] elements of each sequence b.

@@ -133,8 +133,8 @@ Value along_axis(const Context& c, const std::function<Value(Value x, int64_t ax
 
 /// Returns 1 at the first maximum along `axis`, 0 elsewhere.
 Value hard_maximum(Value x, int64_t axis) {
-  const Value last = move_axis_to_end(x, axis);
-  return move_axis_from_end(one_hot(argmax(last), {.to = last.type()}), axis);
+  const Value last = move_axis(x, axis, -1);
+  return move_axis(one_hot(argmax(last), {.to = last.type()}), -1, axis);
 }
 
 template <class Attributes>

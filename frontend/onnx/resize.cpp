@@ -186,8 +186,7 @@ Value interpolated(const Context& c, Value x, const Axis& a, const Options& opti
   if (x.shape().rank() == 1) {
     return squeeze(matmul(unsqueeze(x, {.axes = 0}), weights, {.transpose_b = true}), {.axes = 0});
   }
-  return move_axis_from_end(matmul(move_axis_to_end(x, a.axis), weights, {.transpose_b = true}),
-                            a.axis);
+  return move_axis(matmul(move_axis(x, a.axis, -1), weights, {.transpose_b = true}), -1, a.axis);
 }
 
 /// Replaces output elements whose coordinates are outside the input by extrapolation_value.

@@ -2,15 +2,18 @@
 
     python tests/golden/onnx_cases.py > tests/golden/onnx_cases.jsonl
 
-Each line has the format of onnx_node_tests.jsonl, which holds ONNX's own vectors.
+Each line has the format of onnx_node_tests.jsonl, which holds ONNX's own vectors, but those with
+graphs as attributes: some of these are here.
 """
 
 import json
 
 import numpy as np
 import onnx
+import onnx.parser
 import onnxruntime
-from onnx import helper
+from onnx import helper, numpy_helper
+from onnx.backend.test.case.node import collect_testcases
 from onnx.reference import ReferenceEvaluator
 
 DTYPES = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "bool": "bool",
@@ -40,10 +43,30 @@ def tensor(a):
     return {"dtype": DTYPES[str(a.dtype)], "shape": list(a.shape), "data": data}
 
 
-def model_of(op, inputs, outputs, opset, attrs):
-    """A model of one node, and its inputs by name. An input that is None is left out."""
+def attribute(value):
+    if isinstance(value, onnx.GraphProto):
+        return {
+            "inputs": [i.name for i in value.input],
+            "outputs": [o.name for o in value.output],
+            "initializers": {t.name: attribute(t) for t in value.initializer},
+            "nodes": [node_json(n) for n in value.node],
+        }
+    if isinstance(value, onnx.TensorProto):
+        return tensor(numpy_helper.to_array(value))
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def node_json(node):
+    attrs = {a.name: attribute(helper.get_attribute_value(a)) for a in node.attribute}
+    return {"op": node.op_type, "inputs": list(node.input), "outputs": list(node.output),
+            "attrs": attrs}
+
+
+def model_of(op, inputs, outputs, opset, attrs, outer):
+    """A model of one node, and its inputs by name. An input that is None is left out. `outer`: more
+    inputs of the model by name, which graphs of the node read."""
     names = [f"x{i}" if x is not None else "" for i, x in enumerate(inputs)]
-    given = {n: x for n, x in zip(names, inputs) if n}
+    given = {n: x for n, x in zip(names, inputs) if n} | outer
     node = helper.make_node(op, names, outputs, **attrs)
     infos = [
         helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
@@ -57,45 +80,51 @@ def model_of(op, inputs, outputs, opset, attrs):
 
 def evaluate(op, inputs, outputs, opset, attrs):
     """Results of the node by the reference evaluator."""
-    model, given = model_of(op, inputs, outputs, opset, attrs)
+    model, given = model_of(op, inputs, outputs, opset, attrs, {})
     return ReferenceEvaluator(model).run(None, given)
 
 
-def run(op, inputs, outputs, opset, attrs):
-    """Results of the node by onnxruntime."""
-    model, given = model_of(op, inputs, outputs, opset, attrs)
+def session_of(model):
     model.ir_version = 8
-    session = onnxruntime.InferenceSession(model.SerializeToString(),
-                                           providers=["CPUExecutionProvider"])
-    return session.run(None, given)
+    return onnxruntime.InferenceSession(model.SerializeToString(),
+                                        providers=["CPUExecutionProvider"])
 
 
-def write(name, op, inputs, results, outputs, opset, attrs, known=(),
-          source="onnx.reference " + onnx.__version__):
-    """Input numbers in `known` are constants of the model."""
-    names = [f"x{i}" if x is not None else "" for i, x in enumerate(inputs)]
+def run(op, inputs, outputs, opset, attrs, outer={}):
+    """Results of the node by onnxruntime."""
+    model, given = model_of(op, inputs, outputs, opset, attrs, outer)
+    return session_of(model).run(None, given)
+
+
+def write_graph(name, source, opset, nodes, initializers, inputs, outputs, rtol=1e-5, atol=1e-6):
+    """Tensors are given by name."""
     print(
         json.dumps(
             {
                 "name": name,
                 "source": source,
-                "opset": {"ai.onnx": opset},
-                "rtol": 1e-5,
-                "atol": 1e-6,
-                "nodes": [{"op": op, "inputs": names, "outputs": outputs, "attrs": attrs}],
-                "initializers": {names[i]: tensor(inputs[i]) for i in known},
-                "inputs": [
-                    {**tensor(x), "name": n}
-                    for i, (n, x) in enumerate(zip(names, inputs))
-                    if n and i not in known
-                ],
-                "outputs": [
-                    {**tensor(y), "name": n}
-                    for n, y in zip([n for n in outputs if n], results)
-                ],
+                "opset": opset,
+                "rtol": rtol,
+                "atol": atol,
+                "nodes": nodes,
+                "initializers": {n: tensor(x) for n, x in initializers.items()},
+                "inputs": [{**tensor(x), "name": n} for n, x in inputs.items()],
+                "outputs": [{**tensor(y), "name": n} for n, y in outputs.items()],
             }
         )
     )
+
+
+def write(name, op, inputs, results, outputs, opset, attrs, known=(),
+          source="onnx.reference " + onnx.__version__, outer={}):
+    """Input numbers in `known` are constants of the model."""
+    names = [f"x{i}" if x is not None else "" for i, x in enumerate(inputs)]
+    attrs = {n: attribute(value) for n, value in attrs.items()}
+    given = {n: x for i, (n, x) in enumerate(zip(names, inputs)) if n and i not in known}
+    write_graph(name, source, {"ai.onnx": opset},
+                [{"op": op, "inputs": names, "outputs": outputs, "attrs": attrs}],
+                {names[i]: inputs[i] for i in known}, given | outer,
+                dict(zip([n for n in outputs if n], results)))
 
 
 def case(name, op, *inputs, outputs=("y",), opset=18, known=(), **attrs):
@@ -315,6 +344,209 @@ def halves():
          outputs=("y", "y_scale", "y_zero_point"))
 
 
+def graph(text):
+    return onnx.parser.parse_graph(text)
+
+
+def onnx_vectors():
+    """ONNX's own vectors of nodes that have graphs."""
+    names = ["test_scan9_sum", "test_scan9_multi_state", "test_scan9_scalar", "test_if"]
+    for vector in collect_testcases():
+        if vector.name not in names:
+            continue
+        inputs, outputs = vector.data_sets[0]
+        model = vector.model.graph
+        write_graph(vector.name, f"onnx-{onnx.__version__}/node",
+                    {"ai.onnx": vector.model.opset_import[0].version},
+                    [node_json(n) for n in model.node], {},
+                    {i.name: x for i, x in zip(model.input, inputs)},
+                    {o.name: y for o, y in zip(model.output, outputs)}, vector.rtol, vector.atol)
+
+
+def case_by_runtime(name, op, *inputs, outputs, opset=16, known=(), outer={}, **attrs):
+    outputs = list(outputs)
+    write(name, op, inputs, run(op, inputs, outputs, opset, attrs, outer), outputs, opset, attrs,
+          known, "onnxruntime " + onnxruntime.__version__, outer)
+
+
+def scans():
+    def scan(name, states, sequences, outputs, body, **attrs):
+        case_by_runtime("scan_" + name, "Scan", *states, *sequences, outputs=outputs,
+                        body=graph(body), num_scan_inputs=len(sequences), **attrs)
+
+    two = """body (float[3] a, float[2] b, float[3] x, float[2] y) =>
+        (float[3] a1, float[2] b1, float[2] p, float[3] q, float[3] r) {
+        half = Constant <value_float = 0.5> ()
+        h = Mul(a, half)
+        a1 = Add(h, x)
+        sum = ReduceSum <keepdims = 0> (a1)
+        c = Mul(b, y)
+        b1 = Sub(c, sum)
+        p = Neg(b1)
+        q = Tanh(a1)
+        r = Mul(x, a)
+    }"""
+    states, names = [floats(3), floats(2)], ["s", "t", "p", "q", "r"]
+    scan("two_states", states, [floats(4, 3), floats(4, 2)], names, two)
+    scan("reverse", states, [floats(4, 3), floats(4, 2)], names, two,
+         scan_input_directions=[1, 1], scan_output_directions=[1, 1, 1])
+    scan("directions", states, [floats(4, 3), floats(4, 2)], names, two,
+         scan_input_directions=[0, 1], scan_output_directions=[1, 0, 1])
+    scan("other_directions", states, [floats(4, 3), floats(4, 2)], names, two,
+         scan_input_directions=[1, 0], scan_output_directions=[1, 0, 0])
+    scan("axes", states, [floats(3, 4), floats(2, 4)], names, two, scan_input_axes=[1, -1],
+         scan_output_axes=[1, -2, -1], scan_input_directions=[1, 0],
+         scan_output_directions=[0, 1, 0])
+    scan("one_step", states, [floats(1, 3), floats(2, 1)], names, two, scan_input_axes=[0, 1])
+    scan("middle_axis", [floats(2, 3)], [floats(2, 4, 3)], ["s", "p"],
+         """body (float[2, 3] s, float[2, 3] x) => (float[2, 3] t, float[2, 3] p) {
+            y = Mul(s, x)
+            t = Sin(y)
+            p = Identity(t)
+         }""", scan_input_axes=[-2], scan_output_axes=[-1])
+    scan("without_states", [], [floats(3, 2)], ["p"],
+         "body (float[2] x) => (float[2] y) { y = Exp(x) }")
+    scan("without_scan_outputs", [np.array(7)], [ints(3, -1, 4)], ["s"],
+         "body (int64 s, int64 x) => (int64 t) { t = Sub(x, s) }")
+    scan("outer_values", [floats(2)], [floats(3, 2)], ["s", "p", "q", "u", "v"],
+         """body (float[2] s, float[2] x)
+            => (float[2] t, float[2] p, float[2] q, float[2] v, float[2] c)
+            <float[2] b = {0.5, -1.5}> {
+            y = Gemm <transB = 1> (w2, w2)
+            r = Unsqueeze(s, one)
+            z = MatMul(y, r)
+            f = Squeeze(z, one)
+            g = Add(f, b)
+            h = Mul(g, b)
+            t = Tanh(h)
+            p = Identity(s)
+            q = Identity(x)
+            v = Identity(w)
+            c = Constant <value_floats = [1.0, 2.0]> ()
+         }""", outer={"w": floats(2), "w2": floats(2, 2), "one": ints(1)})
+    scan("nested", [floats(2)], [floats(3, 4, 2)], ["s", "p"],
+         """body (float[2] s, float[4, 2] rows) => (float[2] t, float[4, 2] p) {
+            t, p = Scan <num_scan_inputs = 1, body = inner (float[2] u, float[2] x)
+                => (float[2] v, float[2] r) {
+                y = Mul(u, x)
+                z = Add(y, s)
+                v = Tanh(z)
+                r = Mul(v, w)
+            }> (s, rows)
+         }""", outer={"w": floats(2)})
+    scan("branch", [floats(2)], [floats(3, 2)], ["s"],
+         """body (float[2] s, float[2] x) => (float[2] t) <bool yes = {1}> {
+            t = If (yes) <then_branch = yes () => (float[2] a) { a = Sub(x, s) },
+                          else_branch = no () => (float[2] b) { b = Add(x, s) }>
+         }""")
+    scan("gru", [floats(2, 3)], [floats(5, 2, 4)], ["h", "p"],
+         """body (float[2, 3] h, float[2, 4] x) => (float[2, 3] next, float[2, 3] p)
+            <int64[3] sizes = {3, 3, 3}, float one = {1}> {
+            wx = MatMul(x, w)
+            uh = MatMul(h, u)
+            wz, wr, wn = Split <axis = 1> (wx, sizes)
+            uz, ur, un = Split <axis = 1> (uh, sizes)
+            az = Add(wz, uz)
+            z = Sigmoid(az)
+            ar = Add(wr, ur)
+            r = Sigmoid(ar)
+            rn = Mul(r, un)
+            an = Add(wn, rn)
+            n = Tanh(an)
+            keep = Mul(z, h)
+            rest = Sub(one, z)
+            new = Mul(rest, n)
+            next = Add(keep, new)
+            p = Identity(next)
+         }""", outer={"w": floats(4, 9), "u": floats(3, 9)})
+    scan("linear_attention", [floats(2, 3, 2)], [floats(2, 4, n) for n in [3, 3, 2, 3]],
+         ["s", "y"],
+         """delta_rule (float[2, 3, 2] s, float[2, 3] q, float[2, 3] k, float[2, 2] v,
+            float[2, 3] decay) => (float[2, 3, 2] t, float[2, 2] y)
+            <int64[1] last = {-1}, int64[1] middle = {-2}> {
+            d = Sigmoid(decay)
+            rate = Unsqueeze(d, last)
+            kept = Mul(s, rate)
+            column = Unsqueeze(k, last)
+            across = Transpose <perm = [0, 2, 1]> (kept)
+            read = MatMul(across, column)
+            old = Squeeze(read, last)
+            delta = Sub(v, old)
+            row = Unsqueeze(delta, middle)
+            outer = MatMul(column, row)
+            t = Add(kept, outer)
+            query = Unsqueeze(q, middle)
+            z = MatMul(query, t)
+            y = Squeeze(z, middle)
+         }""", scan_input_axes=[1] * 4, scan_output_axes=[1])
+
+
+def branches():
+    for condition in [False, True]:
+        case_by_runtime(f"if_{condition}".lower(), "If", np.array(condition), outputs=["y", "z"],
+                        known=(0,), outer={"a": floats(2), "b": floats(2)},
+                        then_branch=graph("""yes () => (float[2] s, float[2] t) {
+                            s = Add(a, b)
+                            t = Identity(a)
+                        }"""),
+                        else_branch=graph("""no () => (float[2] u, float[2] v) {
+                            u = Mul(a, b)
+                            v = Identity(b)
+                        }"""))
+
+
+def loops():
+    body = """body (int64 i, bool go, float[2] s) => (bool more, float[2] t, float[2] p) {
+        f = Cast <to = 1> (i)
+        r = Mul(s, f)
+        t = Cos(r)
+        p = Add(t, w)
+        more = Identity(go)
+    }"""
+    for name, go in [("", np.array(True)), ("_without_condition", None)]:
+        case_by_runtime("loop" + name, "Loop", np.array(5), go, floats(2), outputs=["s", "p"],
+                        known=(0,) if go is None else (0, 1), body=graph(body),
+                        outer={"w": floats(2)})
+    case_by_runtime("loop_without_states", "Loop", np.array(3), None, outputs=["p"], known=(0,),
+                    body=graph("""body (int64 i, bool go) => (bool more, float[2] p) {
+                        more = Constant <value = bool {1}> ()
+                        f = Cast <to = 1> (i)
+                        p = Mul(w, f)
+                    }"""), outer={"w": floats(2)})
+
+
+def gradients():
+    """The gradient of a scan, by central differences of onnxruntime in f64."""
+    model = graph("""loss (double[2, 3] s, double[4, 2, 3] x, double[3, 3] w) => (double l) {
+        last, all = Scan <num_scan_inputs = 1, scan_input_directions = [1],
+            scan_output_axes = [1], body = step (double[2, 3] h, double[2, 3] u) => (double[2, 3] g, double[2, 3] p) {
+            y = MatMul(h, w)
+            z = Add(y, u)
+            g = Tanh(z)
+            p = Mul(g, h)
+        }> (s, x)
+        a = ReduceSum <keepdims = 0> (last)
+        b = ReduceSumSquare <keepdims = 0> (all)
+        l = Add(a, b)
+    }""")
+    session = session_of(helper.make_model(model, opset_imports=[helper.make_opsetid("", 16)]))
+    given = {"s": floats(2, 3), "x": floats(4, 2, 3), "w": floats(3, 3)}
+    wide = {n: x.astype(np.float64) for n, x in given.items()}
+    gradients = {}
+    for name, x in wide.items():
+        gradient = np.zeros(x.shape)
+        for i in np.ndindex(x.shape):
+            step = np.zeros(x.shape)
+            step[i] = 1e-5
+            above, below = (session.run(None, wide | {name: x + d})[0] for d in [step, -step])
+            gradient[i] = (above - below) / 2e-5
+        gradients["d" + name] = gradient.astype(np.float32)
+    node = {"op": "Gradient", "domain": "ai.onnx.preview.training", "inputs": list(given),
+            "outputs": list(gradients), "attrs": {"xs": list(given), "y": "l"}}
+    write_graph("gradient_of_scan", "onnxruntime " + onnxruntime.__version__, {"ai.onnx": 16},
+                [*[node_json(n) for n in model.node], node], {}, given, gradients)
+
+
 indexing()
 shapes()
 arithmetic()
@@ -323,3 +555,8 @@ recurrent()
 quantization()
 activations()
 halves()
+onnx_vectors()
+scans()
+branches()
+loops()
+gradients()

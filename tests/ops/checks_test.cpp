@@ -33,15 +33,17 @@ each.
 - mistakes: number of invalid uses whose messages are checked
 - PyTorch: number of cases whose results and gradients are compared with PyTorch's (`tests/golden/ops.py`,
   `tests/golden/op_attributes.py`)
+- ONNX: number of ONNX's node vectors and cases of `tests/golden/onnx_cases.py` that record the op, as listed in
+  `tests/golden/onnx_ops.json`. The same command with the filter `Onnx.OpsOfTheVectors` writes that file.
 
-| op | samples | gradient | mistakes | PyTorch |
-|---|---|---|---|---|
+| op | samples | gradient | mistakes | PyTorch | ONNX |
+|---|---|---|---|---|---|
 )";
 
 constexpr const char* kGoldenOps[] = {"ops.json", "op_attributes.json"};
 
 struct Checks {
-  size_t samples = 0, mistakes = 0, torch = 0;
+  size_t samples = 0, mistakes = 0, torch = 0, onnx = 0;
   bool differences = false;
 };
 
@@ -57,6 +59,8 @@ std::string table() {
     const nlohmann::json golden = golden_json(file);
     for (const auto& c : golden.at("cases")) ++checks[c.at("op").get<std::string>()].torch;
   }
+  const nlohmann::json onnx = golden_json("onnx_ops.json");
+  for (auto& [op, of] : checks) of.onnx = onnx.value(op, size_t{0});
   std::ostringstream text;
   text << kHeader;
   for (const auto& [op, of] : checks) {
@@ -65,6 +69,8 @@ std::string table() {
          << (differentiable && of.differences ? "differences" : "") << " | " << of.mistakes
          << " | ";
     if (of.torch > 0) text << of.torch << " ";
+    text << "| ";
+    if (of.onnx > 0) text << of.onnx << " ";
     text << "|\n";
   }
   return text.str();

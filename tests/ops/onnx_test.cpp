@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "executor/executor.h"
 #include "tests/support/data_folder.h"
 #include "tests/support/facts.h"
+#include "tests/support/golden_text.h"
 #include "tests/support/onnx_vectors.h"
 
 namespace fluid::testing {
@@ -19,11 +21,11 @@ namespace {
 using Json = nlohmann::json;
 
 /// Records a vector, with inputs that are known only if the mapping needs them.
-std::unique_ptr<OnnxProgram> recorded(const Json& vector, std::string& recording) {
+std::unique_ptr<OnnxProgram> recorded(const Json& vector) {
   try {
-    return record_onnx_vector(vector, false, recording);
+    return record_onnx_vector(vector, false);
   } catch (const onnx::Unsupported&) {
-    return record_onnx_vector(vector, true, recording);
+    return record_onnx_vector(vector, true);
   }
 }
 
@@ -55,10 +57,10 @@ NamedTensors interpreted_outputs(OnnxProgram& vector) {
 }
 
 /// Lists the differences; "" if there are none. Throws Unsupported.
-std::string failure_of(const Json& vector, std::string& recording) {
+std::string failure_of(const Json& vector) {
   std::unique_ptr<OnnxProgram> program;
   try {
-    program = recorded(vector, recording);
+    program = recorded(vector);
     const std::string compiled = difference_from_expected(vector, compiled_outputs(*program));
     if (!compiled.empty()) return "compiled: " + compiled;
     if (!is_interpretable(*program)) return "";
@@ -100,29 +102,39 @@ struct Table {
 Table run_vectors(const std::vector<Json>& vectors) {
   Table table;
   for (const Json& vector : vectors) {
-    std::string recording;
     try {
-      const std::string failure = failure_of(vector, recording);
+      const std::string failure = failure_of(vector);
       EXPECT_EQ(failure, "") << vector.at("name");
       for (const std::string& op : operators_of(vector)) {
         (failure.empty() ? table.rows[op].passed : table.rows[op].failed)++;
       }
       (failure.empty() ? table.total.passed : table.total.failed)++;
     } catch (const onnx::Unsupported& e) {
-      Row& row = table.rows[recording];
-      ++row.unsupported;
       ++table.total.unsupported;
-      if (row.reason.empty()) row.reason = e.what();
+      for (const std::string& op : operators_of(vector)) {
+        Row& row = table.rows[op];
+        ++row.unsupported;
+        if (row.reason.empty()) row.reason = e.what();
+      }
     }
   }
   return table;
 }
 
+constexpr const char* kNoVectors = "no onnx_node_tests.jsonl.gz in FLUID_DATA or ../shared/data";
+
+/// ONNX's own vectors.
+std::vector<Json> operator_vectors() {
+  return read_onnx_vectors(data_folder() + "/onnx_node_tests.jsonl.gz");
+}
+
+std::vector<Json> further_cases() {
+  return read_onnx_vectors(FLUID_SOURCE_DIR "/tests/golden/onnx_cases.jsonl");
+}
+
 TEST(Onnx, OperatorVectors) {
-  const std::vector<Json> vectors = read_onnx_vectors(data_folder() + "/onnx_node_tests.jsonl.gz");
-  if (vectors.empty()) {
-    GTEST_SKIP() << "no onnx_node_tests.jsonl.gz in FLUID_DATA or ../shared/data";
-  }
+  const std::vector<Json> vectors = operator_vectors();
+  if (vectors.empty()) GTEST_SKIP() << kNoVectors;
   const Table table = run_vectors(vectors);
   table.print();
   EXPECT_GE(table.operators(), 136);
@@ -130,11 +142,36 @@ TEST(Onnx, OperatorVectors) {
 }
 
 TEST(Onnx, FurtherCases) {
-  const std::vector<Json> vectors =
-      read_onnx_vectors(FLUID_SOURCE_DIR "/tests/golden/onnx_cases.jsonl");
+  const std::vector<Json> vectors = further_cases();
   const Table table = run_vectors(vectors);
   EXPECT_EQ(table.total.passed, static_cast<int>(vectors.size()));
-  EXPECT_GE(vectors.size(), 112);
+  EXPECT_GE(vectors.size(), 136);
+}
+
+/// Names of the ops that a vector records, also in the bodies of scans. Empty if it is not mapped.
+std::set<std::string> recorded_ops(const Json& vector) {
+  std::set<std::string> names;
+  try {
+    const std::unique_ptr<OnnxProgram> program = recorded(vector);
+    for (const auto& graph : program->program.ir().graphs) {
+      for (const auto& op : graph->ops) names.insert(op->name);
+    }
+  } catch (const onnx::Unsupported&) {
+    return {};
+  }
+  return names;
+}
+
+/// tests/golden/onnx_ops.json holds the number of vectors that record each op.
+TEST(Onnx, OpsOfTheVectors) {
+  std::vector<Json> vectors = operator_vectors();
+  if (vectors.empty()) GTEST_SKIP() << kNoVectors;
+  std::ranges::copy(further_cases(), std::back_inserter(vectors));
+  std::map<std::string, int> counts;
+  for (const Json& vector : vectors) {
+    for (const std::string& op : recorded_ops(vector)) ++counts[op];
+  }
+  expect_golden_text("onnx_ops.json", Json(counts).dump(1) + "\n");
 }
 
 /// A node that Fluid does not map, and facts of the message.
@@ -143,13 +180,25 @@ struct Rejected {
   std::string states;
 };
 
+/// Records each node. Constants are replaced by `constant`.
+void expect_unsupported(Program& program, const std::vector<Rejected>& nodes, Value constant) {
+  for (const auto& [node, facts] : nodes) {
+    try {
+      onnx::record_node(program.ir().main(), node, [&](const Tensor&) { return constant; });
+      ADD_FAILURE() << node.op << " is mapped: " << facts;
+    } catch (const onnx::Unsupported& e) {
+      EXPECT_TRUE(states(e.what(), facts));
+    }
+  }
+}
+
 TEST(Onnx, NamesTheReasonOfUnsupportedNodes) {
   Program program("onnx");
   const Value x = program.data("x", {2, 3}, f32), images = program.data("image", {kBatch, 3}, f32);
   const Value n = program.data("n", {3}, i64);
   const Tensor seven = Tensor::of<int64_t>({1}, std::vector<int64_t>{7});
   const std::vector<Rejected> nodes = {
-      {{.op = "Loop", .inputs = {x}, .outputs = {"y"}}, "'Loop': no such operator"},
+      {{.op = "Unique", .inputs = {x}, .outputs = {"y"}}, "'Unique': no such operator"},
       {{.op = "Relu", .inputs = {{}}, .outputs = {"y"}}, "'Relu': input 0 is left out"},
       {{.op = "Reshape", .inputs = {x, n}, .outputs = {"y"}}, "'Reshape': input 1 is not a"},
       {{.op = "Relu", .inputs = {x}, .outputs = {"y", "z"}}, "'Relu': output 1 is not computed"},
@@ -183,14 +232,99 @@ TEST(Onnx, NamesTheReasonOfUnsupportedNodes) {
       {{.op = "DequantizeLinear", .inputs = {n, program.data("t", {}, f32)}, .outputs = {"y"}},
        "'DequantizeLinear': dequantizes i64"},
       {{.op = "Momentum", .inputs = {x, n, x}, .outputs = {"y"}}, "'Momentum'"}};
-  for (const auto& [node, facts] : nodes) {
-    try {
-      onnx::record_node(program.ir().main(), node, [&](const Tensor&) { return x; });
-      ADD_FAILURE() << node.op << " is mapped";
-    } catch (const onnx::Unsupported& e) {
-      EXPECT_TRUE(states(e.what(), facts));
-    }
-  }
+  expect_unsupported(program, nodes, x);
+}
+
+/// A graph that computes "y" by `op` from "x".
+onnx::Graph graph_with(const std::string& op, std::vector<std::string> inputs,
+                       std::vector<std::string> outputs) {
+  return {.inputs = std::move(inputs),
+          .outputs = std::move(outputs),
+          .nodes = {{{.op = op, .outputs = {"y"}}, {"x"}}}};
+}
+
+onnx::Node scan_node(onnx::Operands inputs, onnx::Graph body, const Attrs& attrs = {}) {
+  onnx::Node node{.op = "Scan",
+                  .opset = 16,
+                  .attrs = {{"num_scan_inputs", int64_t{1}}},
+                  .graphs = {{"body", std::move(body)}},
+                  .inputs = std::move(inputs)};
+  for (const auto& [name, value] : attrs) node.attrs.set(name, value);
+  return node;
+}
+
+TEST(Onnx, NamesTheReasonOfUnsupportedScans) {
+  Program program("onnx");
+  const Value x = program.data("x", {2, 3}, f32), n = program.data("n", {3}, i64);
+  const Value images = program.data("image", {kBatch, 3}, f32);
+  const onnx::Graph relu = graph_with("Relu", {"s", "x"}, {"s", "y"});
+  const auto with = [&](const char* name, const std::vector<int64_t>& values) {
+    return scan_node({x, x}, relu, {{name, values}});
+  };
+  onnx::Node batched = scan_node({{}, x, x}, relu);
+  batched.opset = 8;
+  expect_unsupported(
+      program,
+      {{batched, "'Scan': operator set 8"},
+       {{.op = "Scan", .inputs = {x}}, "'Scan': has no graph 'body'"},
+       {scan_node({x, x}, relu, {{"num_scan_inputs", int64_t{3}}}),
+        "'Scan': num_scan_inputs is 3 of 2 inputs"},
+       {scan_node({x, x}, relu, {{"num_scan_inputs", int64_t{0}}}),
+        "'Scan': num_scan_inputs is 0 of 2 inputs"},
+       {scan_node({x}, relu), "'Scan': its graph takes 2 inputs, not 1"},
+       {scan_node({x, x, x}, graph_with("Relu", {"s", "t", "x"}, {"s"})),
+        "'Scan': its graph computes 1 of 2 states"},
+       {scan_node({x, x}, graph_with("Relu", {"s", "x"}, {"y"})),
+        "'Scan': state 0 is f32[2, 3], but its graph computes f32[3]"},
+       {scan_node({x, x}, graph_with("Unique", {"s", "x"}, {"s", "y"})),
+        "'Unique': no such operator"},
+       {scan_node({x, x}, graph_with("Relu", {"s", "z"}, {"s"})), "'Relu': no value 'x'"},
+       {scan_node({x, x}, graph_with("Relu", {"s", "x"}, {"s", "z"})), "ONNX graph: no value 'z'"},
+       {with("scan_input_axes", {0, 0}), "'Scan': scan_input_axes holds 2 integers, not 1"},
+       {with("scan_output_axes", {0, 0}), "'Scan': scan_output_axes holds 2 integers, not 1"},
+       {with("scan_input_directions", {}), "'Scan': scan_input_directions holds 0 integers, not 1"},
+       {with("scan_output_directions", {1, 0}),
+        "'Scan': scan_output_directions holds 2 integers, not 1"},
+       {with("scan_input_axes", {2}), "'Scan': axis 2 is out of range for f32[2, 3]"},
+       {with("scan_output_axes", {-3}), "'Scan': axis -3 is out of range for f32[2, 3]"},
+       {scan_node({images}, graph_with("Relu", {"x"}, {"y"})),
+        "'Scan': axis 0 of input 0, f32[?, 3], has no fixed, positive number of steps"},
+       {scan_node({program.data("none", {3, 0}, f32)}, graph_with("Relu", {"x"}, {"y"}),
+                  {{"scan_input_axes", std::vector<int64_t>{1}}}),
+        "'Scan': axis 1 of input 0, f32[3, 0], has no fixed, positive number of steps"},
+       {scan_node({x, n}, graph_with("Relu", {"x", "z"}, {"y"}), {{"num_scan_inputs", int64_t{2}}}),
+        "'Scan': input 1 has 3 steps, not 2"}},
+      x);
+}
+
+TEST(Onnx, NamesTheReasonOfUnsupportedBranchesAndLoops) {
+  Program program("onnx");
+  const Value x = program.data("x", {2, 3}, f32);
+  const auto known = [](int64_t value) {
+    return Tensor::of<int64_t>({}, std::span<const int64_t>(&value, 1));
+  };
+  const auto loop_node = [](onnx::Operands inputs, onnx::Graph body) {
+    return onnx::Node{.op = "Loop", .graphs = {{"body", std::move(body)}}, .inputs = inputs};
+  };
+  const onnx::Graph endless = graph_with("Not", {"i", "x"}, {"x"});
+  expect_unsupported(
+      program,
+      {{{.op = "If", .inputs = {x}}, "'If': input 0 is not a constant"},
+       {{.op = "If", .inputs = {known(0)}}, "'If': has no graph 'else_branch'"},
+       {{.op = "If", .graphs = {{"then_branch", endless}}, .inputs = {known(1)}},
+        "'If': its graph takes 2 inputs, not 0"},
+       {loop_node({x, {}}, endless), "'Loop': input 0 is not a constant"},
+       {loop_node({known(0), {}}, endless), "'Loop': 0 iterations, not 1 to 1000000"},
+       {loop_node({known(INT64_MAX), {}}, endless),
+        "'Loop': 9223372036854775807 iterations, not 1 to 1000000"},
+       {loop_node({known(3), known(0)}, endless), "'Loop': its condition is not always true"},
+       {loop_node({known(3), x}, endless), "'Loop': its condition is not always true"},
+       {loop_node({known(3), {}}, graph_with("Not", {"i", "x"}, {"y"})),
+        "'Loop': its condition is not always true"},
+       {loop_node({known(3), {}}, graph_with("Not", {"i", "x"}, {})),
+        "'Loop': its condition is not always true"},
+       {loop_node({known(3), {}, x}, endless), "'Loop': its graph takes 2 inputs, not 3"}},
+      program.data("true", {}, boolean));
 }
 
 /// A node whose first input has the batch dimension, and the shape of the first output.
@@ -238,7 +372,15 @@ TEST(Onnx, KeepsTheBatchDimension) {
        {kBatch, 2, 4, 6}},
       {{.op = "LSTM", .attrs = {{"layout", int64_t{1}}}, .inputs = {none, w, r}},
        {kBatch, 7, 3},
-       {kBatch, 7, 1, 5}}};
+       {kBatch, 7, 1, 5}},
+      {scan_node({none, floats({7, 3})}, graph_with("Relu", {"s", "x"}, {"s", "y"})),
+       {kBatch, 5},
+       {kBatch, 5}},
+      {scan_node({none}, graph_with("Relu", {"x"}, {"y"}),
+                 {{"scan_input_axes", std::vector<int64_t>{1}},
+                  {"scan_output_axes", std::vector<int64_t>{-1}}}),
+       {kBatch, 7, 3},
+       {kBatch, 3, 7}}};
   for (auto [node, input, output] : nodes) {
     SCOPED_TRACE(node.op);
     Program program("onnx");
@@ -253,9 +395,20 @@ TEST(Onnx, KeepsTheBatchDimension) {
   }
 }
 
+TEST(Onnx, ScansSequencesOfDynamicLength) {
+  Program program("onnx");
+  const Value x = program.data("x", {3, kLength}, f32), s = program.data("s", {3}, f32);
+  onnx::Node node = scan_node({s, x}, graph_with("Relu", {"s", "x"}, {"s", "y"}),
+                              {{"scan_input_axes", std::vector<int64_t>{1}}});
+  node.outputs = {"t", "y"};
+  const onnx::Operands outputs = onnx::record_node(program.ir().main(), node, {});
+  EXPECT_EQ(outputs.at(0).value.shape(), s.shape());
+  EXPECT_EQ(outputs.at(1).value.shape(), Shape({kLength, 3}));
+}
+
 TEST(Onnx, ListsMappedOperators) {
   const std::vector<std::string> names = onnx::supported_operators();
-  EXPECT_GE(names.size(), 140);
+  EXPECT_GE(names.size(), 143);
   EXPECT_TRUE(std::ranges::binary_search(names, "Attention"));
 }
 

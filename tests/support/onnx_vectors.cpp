@@ -46,55 +46,49 @@ Attr attr_of(const Json& value) {
   return value.get<std::vector<int64_t>>();
 }
 
-/// Records the nodes of a vector, one after the other.
-class Recorder {
- public:
-  explicit Recorder(OnnxProgram& to) : to_(to) {}
+onnx::Graph graph_of(const Json& json, const Json& opset);
 
-  Value feed(const Tensor& tensor) {
-    const std::string name = "feed" + std::to_string(to_.sources.size());
-    to_.sources[name] = tensor;
-    const Shape shape(tensor.shape().begin(), tensor.shape().end());
-    return to_.program.data(name, shape, tensor.dtype());
-  }
-
-  void add_input(const std::string& name, const Tensor& tensor, bool known) {
-    values_[name] = {feed(tensor), known ? std::optional(tensor) : std::nullopt};
-  }
-
-  void record(const Json& json, const Json& opset) {
-    onnx::Node node{.op = json.at("op")};
-    node.opset = opset.value(json.value("domain", "ai.onnx"), int64_t{1});
-    for (const auto& [name, value] : json.at("attrs").items()) {
-      if (value.is_object()) {
-        node.tensors[name] = tensor_of(value);
-      } else {
-        node.attrs.set(name, attr_of(value));
-      }
-    }
-    for (const Json& name : json.at("inputs")) {
-      node.inputs.push_back(name == "" ? onnx::Operand() : values_.at(name));
-    }
-    node.find = [this](const std::string& name) { return values_.at(name); };
-    node.outputs = json.at("outputs").get<std::vector<std::string>>();
-    const onnx::Operands outputs = onnx::record_node(
-        to_.program.ir().main(), node, [this](const Tensor& t) { return feed(t); }, {});
-    for (size_t i = 0; i < outputs.size(); ++i) values_[node.outputs[i]] = outputs[i];
-  }
-
-  void add_output(const std::string& name) {
-    const onnx::Operand& operand = values_.at(name);
-    if (operand.value) {
-      to_.program.output(name, operand.value);
+onnx::GraphNode node_of(const Json& json, const Json& opset) {
+  onnx::Node node{.op = json.at("op")};
+  node.opset = opset.value(json.value("domain", "ai.onnx"), int64_t{1});
+  for (const auto& [name, value] : json.at("attrs").items()) {
+    if (!value.is_object()) {
+      node.attrs.set(name, attr_of(value));
+    } else if (value.contains("nodes")) {
+      node.graphs[name] = graph_of(value, opset);
     } else {
-      to_.constants[name] = *operand.constant;
+      node.tensors[name] = tensor_of(value);
     }
   }
+  node.outputs = json.at("outputs").get<std::vector<std::string>>();
+  return {node, json.at("inputs").get<std::vector<std::string>>()};
+}
 
- private:
-  OnnxProgram& to_;
-  std::map<std::string, onnx::Operand> values_;
-};
+/// Names of the inputs or outputs of a graph. Those of a vector are tensors.
+std::vector<std::string> names_of(const Json& values) {
+  std::vector<std::string> names;
+  for (const Json& value : values) names.push_back(value.is_string() ? value : value.at("name"));
+  return names;
+}
+
+onnx::Graph graph_of(const Json& json, const Json& opset) {
+  onnx::Graph graph{.inputs = names_of(json.at("inputs")), .outputs = names_of(json.at("outputs"))};
+  for (const auto& [name, value] : json.at("initializers").items()) {
+    graph.initializers[name] = tensor_of(value);
+  }
+  for (const Json& node : json.at("nodes")) graph.nodes.push_back(node_of(node, opset));
+  return graph;
+}
+
+void add_operators(const Json& graph, std::vector<std::string>& names) {
+  for (const Json& node : graph.at("nodes")) {
+    const std::string name = node.at("op");
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    for (const Json& attr : node.at("attrs")) {
+      if (attr.is_object() && attr.contains("nodes")) add_operators(attr, names);
+    }
+  }
+}
 
 /// Relative distance of neighbours, of which a rounded result may be either.
 double step_of(DType dtype) { return dtype == bf16 ? 0x1p-7 : 0; }
@@ -134,33 +128,35 @@ std::vector<Json> read_onnx_vectors(const std::string& path) {
 
 std::vector<std::string> operators_of(const Json& vector) {
   std::vector<std::string> names;
-  for (const Json& node : vector.at("nodes")) {
-    const std::string name = node.at("op");
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-  }
+  add_operators(vector, names);
   return names;
 }
 
-std::unique_ptr<OnnxProgram> record_onnx_vector(const Json& vector, bool inputs_known,
-                                                std::string& recording) {
-  auto program = std::make_unique<OnnxProgram>();
-  Recorder recorder(*program);
-  recording = vector.at("nodes")[0].at("op");
+std::unique_ptr<OnnxProgram> record_onnx_vector(const Json& vector, bool inputs_known) {
+  auto recorded = std::make_unique<OnnxProgram>();
+  const auto feed = [&](const Tensor& tensor) {
+    const std::string name = "feed" + std::to_string(recorded->sources.size());
+    recorded->sources[name] = tensor;
+    const Shape shape(tensor.shape().begin(), tensor.shape().end());
+    return recorded->program.data(name, shape, tensor.dtype());
+  };
+  onnx::Operands inputs;
   for (const Json& input : vector.at("inputs")) {
-    recorder.add_input(input.at("name"), tensor_of(input), inputs_known);
+    const Tensor tensor = tensor_of(input);
+    inputs.emplace_back(feed(tensor), inputs_known ? std::optional(tensor) : std::nullopt);
   }
-  for (const auto& [name, value] : vector.at("initializers").items()) {
-    recorder.add_input(name, tensor_of(value), true);
+  for (const Json& output : vector.at("outputs")) tensor_of(output);  // throws for its dtype
+  const onnx::Graph graph = graph_of(vector, vector.at("opset"));
+  const onnx::Operands outputs =
+      onnx::record_graph(recorded->program.ir().main(), graph, inputs, feed, {}, {});
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].value) {
+      recorded->program.output(graph.outputs[i], outputs[i].value);
+    } else {
+      recorded->constants[graph.outputs[i]] = *outputs[i].constant;
+    }
   }
-  for (const Json& node : vector.at("nodes")) {
-    recording = node.at("op");
-    recorder.record(node, vector.at("opset"));
-  }
-  for (const Json& output : vector.at("outputs")) {
-    tensor_of(output);
-    recorder.add_output(output.at("name"));
-  }
-  return program;
+  return recorded;
 }
 
 std::string difference_from_expected(const Json& vector, const NamedTensors& outputs) {

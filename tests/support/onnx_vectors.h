@@ -15,7 +15,7 @@ namespace fluid::testing {
 /// The lines of a file, which may be compressed; empty if there is no such file.
 std::vector<nlohmann::json> read_onnx_vectors(const std::string& path);
 
-/// Operator names of the vector's nodes, each once.
+/// Operator names of the vector's nodes and of their graphs, each once.
 std::vector<std::string> operators_of(const nlohmann::json& vector);
 
 /// A vector as a program. Its inputs and constants are feeds.
@@ -26,10 +26,8 @@ struct OnnxProgram {
 };
 
 /// Records the vector. `inputs_known`: whether the mapping may read the model's inputs as
-/// constants. `recording` is set to the operator being recorded. Throws onnx::Unsupported also for
-/// dtypes that Fluid does not have.
-std::unique_ptr<OnnxProgram> record_onnx_vector(const nlohmann::json& vector, bool inputs_known,
-                                                std::string& recording);
+/// constants. Throws onnx::Unsupported also for dtypes that Fluid does not have.
+std::unique_ptr<OnnxProgram> record_onnx_vector(const nlohmann::json& vector, bool inputs_known);
 
 /// Differences from the expected outputs, beyond the vector's tolerance; "" if there are none.
 std::string difference_from_expected(const nlohmann::json& vector, const NamedTensors& outputs);
