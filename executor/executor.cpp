@@ -303,10 +303,10 @@ class Executor::Impl {
     Snapshot snapshot = take_snapshot(session(), result_options(), [&](const Variable& v) {
       return gather_variable(session_, group_, v);
     });
-    snapshot.column_table = column_table_;
-    snapshot.merged_adapters = merged_adapters_.ids();
-    snapshot.adapter_origins = merged_adapters_.origins();
-    snapshot.lora = lora_metadata();
+    snapshot.metadata = {.column_table = column_table_,
+                         .merged_adapters = merged_adapters_.ids(),
+                         .adapter_origins = merged_adapters_.origins(),
+                         .lora = lora_metadata()};
     return snapshot;
   }
 
@@ -428,9 +428,9 @@ class Executor::Impl {
 
   std::string restore_local(Snapshot& from, const std::string& where) {
     restore_snapshot(session(), from, where);
-    if (from.column_table != nullptr) column_table_ = from.column_table;
-    merged_adapters_.restore(from.merged_adapters, from.adapter_origins);
-    const std::vector<std::string> saved = variables_in_lora_metadata(from.lora);
+    if (from.metadata.column_table != nullptr) column_table_ = from.metadata.column_table;
+    merged_adapters_.restore(from.metadata.merged_adapters, from.metadata.adapter_origins);
+    const std::vector<std::string> saved = variables_in_lora_metadata(from.metadata.lora);
     saved_with_lora_ = {saved.begin(), saved.end()};
     for (const LoraAdapter& adapter : lora_adapters(recorded_program())) add_origin(adapter);
     clamp_loss_scale();
@@ -660,25 +660,20 @@ void Executor::save(const std::string& path, const SaveOptions& options) {
     if (v == nullptr || !v->is_recorded() || left_out) continue;
     tensors.emplace(v->name, impl_->value_of(v->name));
   }
-  std::map<std::string, std::string> metadata;
-  if (const ColumnTablePtr& table = impl_->column_table()) {
-    metadata.emplace(kColumnTableMetadata, table->to_json());
-  }
+  ParameterMetadata metadata{.column_table = impl_->column_table()};
   if (adapters_only) {
-    metadata.merge(impl_->lora_metadata());
-    const std::string origins = adapter_origins_text(impl_->merged_adapters().origins());
-    if (!origins.empty()) metadata.emplace(kAdapterOriginsMetadata, origins);
+    metadata.lora = impl_->lora_metadata();
+    metadata.adapter_origins = impl_->merged_adapters().origins();
   } else {
-    std::set<std::string> merged = impl_->merged_adapters().ids();
+    metadata.merged_adapters = impl_->merged_adapters().ids();
     for (const LoraAdapter& adapter : adapters) {
       Tensor& weight = tensors.at(adapter.weight);
       const Tensor a = impl_->value_of(adapter.a), b = impl_->value_of(adapter.b);
       weight = merged_weight(weight, a, b, adapter.scale);
-      merged.merge(impl_->add_origin(adapter));
+      metadata.merged_adapters.merge(impl_->add_origin(adapter));
     }
-    if (!merged.empty()) metadata.emplace(kMergedAdaptersMetadata, adapter_ids_text(merged));
   }
-  write_safetensors(path, {tensors.begin(), tensors.end()}, metadata);
+  write_safetensors(path, {tensors.begin(), tensors.end()}, metadata.entries());
 }
 
 std::vector<std::string> Executor::nonfinite_parameters() {
@@ -703,7 +698,9 @@ LoadReport Executor::load(const std::string& path, const LoadOptions& options) {
       loaded, lora_adapters(impl_->recorded_program()),
       [&](const std::string& name) { return impl_->value_of(name); }, path);
   for (const auto& [name, value] : loaded.values) impl_->set_value(name, value);
-  if (loaded.column_table != nullptr) impl_->set_column_table(std::move(loaded.column_table));
+  if (loaded.metadata.column_table != nullptr) {
+    impl_->set_column_table(std::move(loaded.metadata.column_table));
+  }
   return std::move(loaded.report);
 }
 

@@ -157,7 +157,7 @@ TEST(Lora, IsNotAppliedTwice) {
   run_steps(other);  // other adapters, to be merged, too
   other.save(again, {.merge_adapters = true});
   const Snapshot snapshot = other.snapshot();
-  EXPECT_EQ(snapshot.merged_adapters.size(), 2U);
+  EXPECT_EQ(snapshot.metadata.merged_adapters.size(), 2U);
   other.load(base);
   other.load(adapters);
   expect_user_error([&] { other.load(merged); }, "m.safetensors: " + message);
