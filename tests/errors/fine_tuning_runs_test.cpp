@@ -203,6 +203,25 @@ TEST_F(FineTuningRuns, OfAdaptersKeepATrainedHead) {
   EXPECT_EQ(train(sgd + "--resume").tensors.size(), 3U) << "the checkpoint lists b.w";
 }
 
+TEST_F(FineTuningRuns, OfAdaptersLeaveOutTiedWeights) {
+  std::string text = kNetwork;
+  const std::string error = "  %e = sub(%p, %y) : f32[?, 1]\n";
+  text.replace(text.find(error), error.size(),
+               "  %bt = transpose(%b) : f32[1, 8]\n"
+               "  %q = matmul(%p, %bt) : f32[?, 8]\n"
+               "  %z = matmul(%q, %b) : f32[?, 1]\n"
+               "  %e = sub(%z, %y) : f32[?, 1]\n");
+  write_plain(dir_.file("net.fir"), text);
+  const std::string reader = "'b.w', which 'transpose' (%bt) reads, too";
+  const std::string train = "train net.fir --data 'synthetic-linear?n=40' --batch 20 --lora ";
+  const Result left_out = run(train + "'*:rank=1' --save lora.safetensors");
+  ASSERT_EQ(left_out.code, 0) << left_out.output;
+  EXPECT_TRUE(states(left_out.output, "--lora '*:rank=1': no adapters for " + reader))
+      << left_out.output;
+  EXPECT_EQ(read_safetensors(dir_.file("lora.safetensors")).tensors.size(), 2U);
+  expect_error(train + "b:rank=1", "--lora 'b:rank=1': lora: adapters cannot replace " + reader);
+}
+
 TEST_F(FineTuningRuns, OfAdaptersHaveTheirDefaults) {
   std::string text = kNetwork;
   const std::string tanh = "  %t = tanh(%h) : f32[?, 8]\n";

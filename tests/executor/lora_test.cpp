@@ -219,12 +219,73 @@ TEST(Lora, KeepsTrainingWhatItsFileTrained) {
   expect_kept(again);
 }
 
+/// x w and tanh(x w) w^T: adapters replace w in both products.
+TEST(Lora, ReachesTransposedProducts) {
+  const auto tied = [] {
+    Program net("tied");
+    const Value x = net.data("x", {kBatch, kFeatures}, f64);
+    const Value w = net.parameter("w", {kFeatures, kHidden}, Init::normal(0, 1), {.dtype = f64});
+    const Value z = matmul(tanh(matmul(x, w)), w, {.transpose_b = true});
+    net.output("z", z);
+    net.output("loss", mean(square(z - x)));
+    minimize(mean(square(z - x)), Adam{.lr = 0.05});
+    return net;
+  };
+  Program adapted = tied();
+  EXPECT_TRUE(lora(adapted, "w", {.rank = 2, .alpha = 3}).empty());
+  EXPECT_EQ(lora_adapters(adapted.ir()).size(), 1U);
+  const TempDir dir;
+  Executor trained(adapted, cpu(), {.batch = kSamples}), plain(tied(), cpu());
+  const Batch batch{.size = kSamples,
+                    .columns = {{"x", golden_tensor(300, {kSamples, kFeatures})}}};
+  const double before = trained.eval(batch)["loss"].item();
+  for (uint64_t step = 0; step < kSteps; ++step) trained.run(batch);
+  EXPECT_LT(trained.eval(batch)["loss"].item(), before);
+  trained.save(dir.file("merged"), {.merge_adapters = true});
+  plain.load(dir.file("merged"));
+  testing::expect_all_within(predictions(plain), predictions(trained), 1e-14);
+}
+
+/// A merged weight would change every value that is computed from it.
+TEST(Lora, LeavesOutWeightsThatOtherOpsRead) {
+  const auto tied = [] {
+    Program net("tied");
+    const Value x = net.data("x", {kBatch, 3}, f32);
+    const Value w = net.parameter("w", {3, 2}, Init::normal(0, 1));
+    const Value v = net.parameter("v", {3, 3}, Init::normal(0, 1));
+    const Value z = matmul(tanh(matmul(matmul(x, v), w)), transpose(w));
+    net.output("z", z);
+    minimize(mean(square(z - x)), SGD{.lr = 0.1});
+    return net;
+  };
+  Program net = tied();
+  const std::string reader = "'w', which 'transpose' of lora_test.cpp";
+  expect_user_error([&] { lora(net, "w"); }, "lora: adapters cannot replace " + reader);
+  expect_user_error([&] { lora(net, "{v,w}"); }, "lora: adapters cannot replace " + reader);
+  expect_user_error([&] { lora(net, "w*"); }, "lora: adapters cannot replace " + reader);
+  const std::vector<std::string> left_out = lora(net, "*");
+  ASSERT_EQ(left_out.size(), 1U);
+  EXPECT_TRUE(left_out.front().starts_with(reader)) << left_out.front();
+  ASSERT_EQ(lora_adapters(net.ir()).size(), 1U);
+  EXPECT_EQ(lora_adapters(net.ir()).front().weight, "v");
+  const TempDir dir;
+  const std::string path = dir.file("a.safetensors");
+  write_safetensors(path, {}, {{std::string(kLoraMetadata), "w:rank=2"}});
+  Program from_file = tied();
+  expect_user_error([&] { lora_from_file(from_file, path); },
+                    "a.safetensors: adapters cannot replace " + reader);
+
+  Program shown = network(0);
+  shown.output("w", shown.ir().main().find("param", "fc0.w")->result());
+  expect_user_error([&] { lora(shown, "fc0"); }, "'fc0.w', which output 'w' reads, too");
+}
+
 TEST(Lora, PenalizesNoFrozenWeight) {
   Program net = network(0);
   const size_t ops = net.ir().main().ops.size();
   set_parameter_groups(net, {{.pattern = "fc0.w", .l2 = 0.5}});
   EXPECT_GT(net.ir().main().ops.size(), ops);
-  lora(net, "fc1", {.rank = 2});
+  lora(net, "fc*", {.rank = 2});
   for (const auto& op : net.ir().main().ops) {
     EXPECT_FALSE(op->attrs.has("penalties")) << op->name;
   }
