@@ -163,6 +163,10 @@ void add_items(Metadata& metadata, std::string_view name, const std::vector<std:
   if (!items.empty()) metadata.emplace(name, text);
 }
 
+std::string settings_text(const Lora& options) {
+  return "rank=" + std::to_string(options.rank) + ",alpha=" + ir::float_text(options.alpha);
+}
+
 /// The weight in "fc0.w:rank=8,alpha=8"; nullopt: the text has another form.
 std::optional<std::string> adapted_weight(const std::string& item) {
   const size_t colon = item.rfind(':');
@@ -173,6 +177,29 @@ std::vector<std::string> names_of(const std::vector<LinearWeight>& weights) {
   std::vector<std::string> names;
   for (const LinearWeight& weight : weights) names.push_back(weight.name());
   return names;
+}
+
+/// Adds the adapters that the item `text` of kLoraMetadata describes, unless the program has them.
+void add_adapters_of_file(Program& program, const std::vector<LinearWeight>& weights,
+                          const std::string& text) {
+  const std::optional<std::string> name = adapted_weight(text);
+  if (!name) throw UserError("'" + text + "' describes no adapters");
+  const Lora options = parse_lora(text.substr(name->size() + 1));
+  const auto weight = std::ranges::find(weights, *name, &LinearWeight::name);
+  if (weight == weights.end()) {
+    throw UserError("holds adapters of '" + *name +
+                    "', which is no weight of a linear layer of the program; there are " +
+                    nearest_names(*name, names_of(weights), kMaxListedWeights));
+  }
+  if (!weight->other_reader.empty()) {
+    throw UserError("adapters cannot replace " + weight->text());
+  }
+  const std::vector<LoraAdapter> known = lora_adapters(program.ir());
+  const auto adapter = std::ranges::find(known, *name, &LoraAdapter::weight);
+  if (adapter == known.end()) return add_adapters(program.ir().main(), *weight, options);
+  if (adapter->rank == options.rank && adapter->alpha() == options.alpha) return;
+  throw UserError("the adapters of '" + *name + "' have " + settings_text(options) +
+                  ", those of the program " + settings_text({adapter->rank, adapter->alpha()}));
 }
 
 }  // namespace
@@ -219,20 +246,11 @@ void lora_from_file(Program& program, const std::string& path, const Loc& loc) {
   ir::Graph& graph = program.ir().main();
   const std::vector<LinearWeight> weights = linear_weights(graph);
   for (const std::string& adapter : adapters) {
-    const std::optional<std::string> name = adapted_weight(adapter);
-    if (!name) throw UserError(loc, path + ": '" + adapter + "' describes no adapters");
-    const Lora options = parse_lora(adapter.substr(name->size() + 1));
-    const auto weight = std::ranges::find(weights, *name, &LinearWeight::name);
-    if (weight == weights.end()) {
-      throw UserError(loc,
-                      path + ": holds adapters of '" + *name +
-                          "', which is no weight of a linear layer of the program; there are " +
-                          nearest_names(*name, names_of(weights), kMaxListedWeights));
+    try {
+      add_adapters_of_file(program, weights, adapter);
+    } catch (const UserError& e) {
+      throw UserError(loc, path + ": " + e.what());
     }
-    if (!weight->other_reader.empty()) {
-      throw UserError(loc, path + ": adapters cannot replace " + weight->text());
-    }
-    add_adapters(graph, *weight, options);
   }
   train_with_adapters(graph, items_of(metadata, kTrainedWithLoraMetadata));
 }
@@ -259,8 +277,7 @@ bool is_saved_with_lora(const ir::Op& variable) {
 Metadata lora_metadata(const ir::Program& program, FunctionRef<bool(const ir::Op&)> is_saved) {
   std::vector<std::string> adapters, trained;
   for (const LoraAdapter& adapter : lora_adapters(program)) {
-    adapters.push_back(adapter.weight + ":rank=" + std::to_string(adapter.rank) +
-                       ",alpha=" + ir::float_text(adapter.alpha()));
+    adapters.push_back(adapter.weight + ":" + settings_text({adapter.rank, adapter.alpha()}));
   }
   if (adapters.empty()) return {};
   for (const auto& op : program.main().ops) {

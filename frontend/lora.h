@@ -39,9 +39,10 @@ std::vector<std::string> lora(Program& program, const std::string& pattern,
                               const Lora& options = {}, const Loc& loc = Loc::here());
 
 /// Adds the adapters listed in the file `path`, which Executor::save() or `fluidrun train --lora`
-/// wrote, and leaves the other variables that were trained with them trainable. To load their
-/// values, call Executor::load(). Throws UserError if the file has no adapters or if the program
-/// lacks an adapted weight or reads it other than lora() allows.
+/// wrote, unless the program has them already, and leaves the other variables that were trained
+/// with them trainable. To load their values, call Executor::load(). Throws UserError if the file
+/// has no adapters, if the program lacks an adapted weight or reads it other than lora() allows, or
+/// if its adapters of a weight have another rank or alpha.
 void lora_from_file(Program& program, const std::string& path, const Loc& loc = Loc::here());
 
 /// The adapters of one weight in a recorded program.

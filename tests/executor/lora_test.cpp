@@ -280,6 +280,28 @@ TEST(Lora, LeavesOutWeightsThatOtherOpsRead) {
   expect_user_error([&] { lora(shown, "fc0"); }, "'fc0.w', which output 'w' reads, too");
 }
 
+TEST(Lora, FillsEqualAdaptersOfTheProgram) {
+  const TempDir dir;
+  const std::string base = dir.file("base.safetensors"), adapters = dir.file("a.safetensors");
+  Executor plain(network(0), cpu());
+  plain.save(base);
+  Executor trained(network(2), cpu(), {.batch = kSamples});
+  trained.load(base);
+  run_steps(trained);
+  trained.save(adapters);
+  Program again = network(2);
+  lora_from_file(again, adapters);
+  EXPECT_EQ(lora_adapters(again.ir()).size(), 2U);
+  Executor loaded(again, cpu());
+  loaded.load(base);
+  loaded.load(adapters);
+  EXPECT_EQ(predictions(loaded), predictions(trained));
+  Program other = network(1);
+  expect_user_error([&] { lora_from_file(other, adapters); },
+                    "a.safetensors: the adapters of 'fc0.w' have rank=2,alpha=3.0, those of the "
+                    "program rank=1,alpha=3.0");
+}
+
 TEST(Lora, PenalizesNoFrozenWeight) {
   Program net = network(0);
   const size_t ops = net.ir().main().ops.size();
@@ -309,6 +331,9 @@ TEST(Lora, RejectsWhatItCannotAdapt) {
                     "holds adapters of 'fc9.w', which is no weight; there are 'fc0.w', 'fc1.w'");
   write_safetensors(path, {}, {{std::string(kLoraMetadata), "fc0.w"}});
   expect_user_error([&] { lora_from_file(plain, path); }, "'fc0.w' describes no adapters");
+  write_safetensors(path, {}, {{std::string(kLoraMetadata), "fc0.w:alpha=nan"}});
+  expect_user_error([&] { lora_from_file(plain, path); },
+                    "a.safetensors: 'alpha=nan' is neither rank=N nor alpha=X");
 }
 
 }  // namespace
