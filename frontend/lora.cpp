@@ -291,6 +291,10 @@ Metadata lora_metadata(const ir::Program& program, FunctionRef<bool(const ir::Op
   return metadata;
 }
 
+std::vector<std::string> adapters_in_lora_metadata(const Metadata& metadata) {
+  return items_of(metadata, kLoraMetadata);
+}
+
 std::vector<std::string> variables_in_lora_metadata(const Metadata& metadata) {
   std::vector<std::string> names = items_of(metadata, kTrainedWithLoraMetadata);
   for (const std::string& adapter : items_of(metadata, kLoraMetadata)) {

@@ -72,6 +72,10 @@ std::map<std::string, std::string> lora_metadata(const ir::Program& program,
 std::vector<std::string> variables_in_lora_metadata(
     const std::map<std::string, std::string>& metadata);
 
+/// Returns the adapters that these metadata entries list, each as "fc0.w:rank=8,alpha=8.0".
+std::vector<std::string> adapters_in_lora_metadata(
+    const std::map<std::string, std::string>& metadata);
+
 /// Parses "rank=8,alpha=16". Throws UserError for other text, and for a setting that is given
 /// twice.
 Lora parse_lora(const std::string& settings);

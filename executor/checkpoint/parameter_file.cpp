@@ -179,9 +179,9 @@ class ParameterReading {
     if (!source) {
       const bool is_optional = optional_.contains(v.name);
       if (!is_optional) loaded_.report.missing.push_back(v.name);
-      const bool is_weight = std::ranges::none_of(
-          kLoraSuffixes, [&](const char* suffix) { return v.name.ends_with(suffix); });
-      if (is_optional && holds_adapters_ && is_weight) loaded_.report.kept.push_back(v.name);
+      if (is_optional && holds_adapters_ && !has_lora_suffix(v.name)) {
+        loaded_.report.kept.push_back(v.name);
+      }
       return;
     }
     std::vector<Tensor> parts;

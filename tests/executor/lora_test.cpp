@@ -302,6 +302,38 @@ TEST(Lora, FillsEqualAdaptersOfTheProgram) {
                     "program rank=1,alpha=3.0");
 }
 
+/// A checkpoint fits the same adapters in any order of calls.
+TEST(Lora, ResumesWithTheSameAdapters) {
+  const auto adapted = [](const std::vector<std::string>& layers, int64_t rank) {
+    Program net = network(0);
+    for (const std::string& layer : layers) lora(net, layer, {.rank = rank, .alpha = 3});
+    return net;
+  };
+  Executor exe(adapted({"fc0", "fc1"}, 2), cpu(), {.batch = kSamples});
+  run_steps(exe);
+  const auto restore = [&](const Program& net) {
+    Executor resumed(net, cpu(), {.batch = kSamples});
+    resumed.restore(exe.snapshot(), "run");
+    EXPECT_EQ(predictions(resumed), predictions(exe));
+  };
+  restore(adapted({"fc1", "fc0"}, 2));
+  restore(adapted({"fc*"}, 2));
+  const std::string end =
+      "; resume with the same --lora options, or with --adapters and the parameters.safetensors "
+      "of the checkpoint";
+  const std::string both = "'fc0.w:rank=2,alpha=3.0', 'fc1.w:rank=2,alpha=3.0'";
+  expect_user_error([&] { restore(adapted({"fc*"}, 1)); },
+                    "run: its adapters differ: in the checkpoint " + both +
+                        ", now 'fc0.w:rank=1,alpha=3.0', 'fc1.w:rank=1,alpha=3.0'" + end);
+  expect_user_error([&] { restore(adapted({"fc1"}, 2)); },
+                    "in the checkpoint 'fc0.w:rank=2,alpha=3.0', now none" + end);
+  expect_user_error([&] { restore(network(0)); }, "in the checkpoint " + both + ", now none");
+  Executor plain(network(0), cpu(), {.batch = kSamples});
+  expect_user_error([&] { exe.restore(plain.snapshot(), "run"); },
+                    "run: its adapters differ: in the checkpoint none, now " + both +
+                        "; resume without adapters");
+}
+
 TEST(Lora, PenalizesNoFrozenWeight) {
   Program net = network(0);
   const size_t ops = net.ir().main().ops.size();
