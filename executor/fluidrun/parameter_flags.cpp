@@ -132,7 +132,7 @@ void check_is_trained(const Program& program, const ParameterGroup& group) {
   const NamePattern pattern(group.pattern);
   std::string frozen;
   for (const auto& op : program.ir().main().ops) {
-    if (source_kind(*op) != SourceKind::parameter || !pattern.selects(op->symbol)) continue;
+    if (source_kind(*op) != SourceKind::parameter || !selects_parameter(pattern, *op)) continue;
     if (!is_frozen_variable(*op)) return;
     if (frozen.empty()) frozen = op->symbol;
   }
@@ -195,6 +195,7 @@ void set_parameters(Program& program, const ParameterFlags& flags) {
 std::string pattern_help() {
   return "Patterns:\n"
          "  A pattern names parameters or layers: conv0.w, or conv0 with all it contains.\n"
+         "  It selects low-rank adapters, in --freeze and --param, only if it contains lora_.\n"
          "  * any characters, ? one character, [0-3] one of these, [!0-3] one other, {w,b} either "
          "text\n"
          "  (*) captures characters for $1, $2... in --params-map\n";

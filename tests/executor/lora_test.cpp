@@ -302,6 +302,27 @@ TEST(Lora, FillsEqualAdaptersOfTheProgram) {
                     "program rank=1,alpha=3.0");
 }
 
+/// Settings of a weight or layer are not those of its adapters.
+TEST(Lora, IsSelectedByItsOwnNames) {
+  Program net = network(2);
+  const auto attr = [&](const std::string& name, const char* setting, auto fallback) {
+    return net.ir().main().find("param", name)->attrs.get_or(setting, fallback);
+  };
+  set_parameter_groups(net, {{.pattern = "fc0", .trainable = false, .lr_scale = 10},
+                             {.pattern = "fc1.w", .trainable = true, .lr_scale = 10},
+                             {.pattern = "*", .decay_scale = 0},
+                             {.pattern = "fc1.w.lora_a", .trainable = false},
+                             {.pattern = "*lora_b", .lr_scale = 3}});
+  EXPECT_EQ(attr("fc1.w", "lr_scale", 1.0), 10);
+  for (const std::string weight : {"fc0.w", "fc1.w"}) {
+    EXPECT_EQ(attr(weight + ".lora_a", "trainable", true), weight == "fc0.w");
+    EXPECT_TRUE(attr(weight + ".lora_b", "trainable", true));
+    EXPECT_EQ(attr(weight + ".lora_a", "lr_scale", 1.0), 1);
+    EXPECT_EQ(attr(weight + ".lora_b", "lr_scale", 1.0), 3);
+    EXPECT_EQ(attr(weight + ".lora_b", "decay_scale", 1.0), 1);
+  }
+}
+
 /// A checkpoint fits the same adapters in any order of calls.
 TEST(Lora, ResumesWithTheSameAdapters) {
   const auto adapted = [](const std::vector<std::string>& layers, int64_t rank) {
