@@ -51,13 +51,14 @@ std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::
   for (const ir::Op* train : recipes_of(recorded.main())) {
     for (const auto& op : recorded.main().ops) {
       const std::string prefix = recipe_state(recipe_name(*train), op->symbol + ".");
-      const bool is_parameter = source_kind(*op) == SourceKind::parameter;
-      if (!is_parameter || !state.starts_with(prefix)) continue;
-      // Skips the optimizer states of the parameter's LoRA adapter.
-      if (state.find('.', prefix.size()) != std::string_view::npos) continue;
+      // No state of the parameter's LoRA adapters, such as "fc0.w.lora_a.m".
+      const auto is_of_parameter = [&](std::string_view name) {
+        return name.starts_with(prefix) && name.find('.', prefix.size()) == std::string_view::npos;
+      };
+      if (source_kind(*op) != SourceKind::parameter || !is_of_parameter(state)) continue;
       if (op->attrs.get_or("trainable", true) != trains_now) continue;
       const bool trained = std::ranges::any_of(from.variables, [&](const SnapshotVariable& v) {
-        return v.kind == VariableKind::optimizer && v.name.starts_with(prefix);
+        return v.kind == VariableKind::optimizer && is_of_parameter(v.name);
       });
       if (trained == trains_now) continue;
       return fmt::format(
