@@ -136,7 +136,7 @@ class Executor::Impl {
         amp_choice_(chosen_amp(program, place, options, group_)),
         options_(
             with_shared_tuning_record(with_chosen_amp(std::move(options), amp_choice_), group_)),
-        recipes_(recipe_names(program.ir().main())),
+        recipes_(trainable_recipes(program.ir().main())),
         known_feeds_(feed_names(program.ir())),
         batch_length_(program.ir()),
         session_(with_settable_lr(program.ir().clone(), options_),
@@ -147,8 +147,8 @@ class Executor::Impl {
     }
     check_options(options_);
     check_recipes(program.ir().main());
-    for (const ir::Op* train : recipes_of(program.ir().main())) {
-      plateau_.push_back(plateau_rule(train->attrs));
+    for (const std::string& recipe : recipes_) {
+      plateau_.push_back(plateau_rule(recipe_named(program.ir().main(), recipe).attrs));
     }
     if (options_.batch > 0) {
       prepare_step(Mode::train, options_.batch, batch_length_.checked(options_.length), {});
@@ -417,13 +417,14 @@ class Executor::Impl {
 
   /// Returns the recipe to run: `name`, or the only recipe of the program if `name` is empty.
   /// Returns "" if `name` is empty and the program has no recipe. Throws UserError if the program
-  /// has no recipe called `name`, or if `name` is empty and there are several recipes.
+  /// has no recipe called `name`, if `name` is empty and there are several recipes, or if the
+  /// recipe trains no parameter.
   const std::string& checked_recipe(std::string_view name) const {
-    if (name.empty() && recipes_.size() <= 1) return trains() ? recipes_.front() : no_recipe();
-    const auto found = std::ranges::find(recipes_, name);
-    if (found != recipes_.end() && !name.empty()) return *found;
-    recipe_named(recorded_program().main(), name);  // throws UserError
-    return no_recipe();
+    const ir::Op* train = recipe(name);
+    if (train == nullptr) return no_recipe();
+    const auto found = std::ranges::find(recipes_, recipe_name(*train));
+    if (found == recipes_.end()) throw_nothing_to_train(*train);
+    return *found;
   }
 
   std::string restore_local(Snapshot& from, const std::string& where) {
@@ -600,7 +601,7 @@ class Executor::Impl {
   ProcessGroup group_;
   std::optional<AmpChoice> amp_choice_;
   ExecutorOptions options_;
-  std::vector<std::string> recipes_;                 ///< names of the recipes, in program order
+  std::vector<std::string> recipes_;                 ///< result of trainable_recipes()
   std::vector<std::optional<PlateauRule>> plateau_;  ///< one element per recipe
   std::string last_recipe_;                          ///< recipe of the last training step
   std::vector<std::string> known_feeds_;
