@@ -15,6 +15,7 @@
 #include "frontend/files/safetensors.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
+#include "ir/atomic_file.h"
 #include "ops/operators.h"
 #include "tests/support/all_within.h"
 #include "tests/support/errors.h"
@@ -353,6 +354,23 @@ TEST(Lora, ResumesWithTheSameAdapters) {
   expect_user_error([&] { exe.restore(plain.snapshot(), "run"); },
                     "run: its adapters differ: in the checkpoint none, now " + both +
                         "; resume without adapters");
+}
+
+/// Without Fluid's checksum, square factors are not taken for PyTorch's linear weights.
+TEST(Lora, ReadsFilesOfOtherTools) {
+  const TempDir dir;
+  const std::string adapters = dir.file("a.safetensors");
+  Executor trained(network(kFeatures), cpu(), {.batch = kSamples});
+  run_steps(trained);
+  trained.save(adapters);
+  std::string bytes = read_file(adapters);
+  const size_t checksum = bytes.find("fluid.checksum");
+  ASSERT_NE(checksum, std::string::npos);
+  bytes.replace(checksum, 5, "other");
+  write_plain(adapters, bytes);
+  Executor loaded(network(kFeatures), cpu());
+  loaded.load(adapters);
+  EXPECT_EQ(values(loaded.parameter("fc0.w.lora_a")), values(trained.parameter("fc0.w.lora_a")));
 }
 
 TEST(Lora, PenalizesNoFrozenWeight) {
