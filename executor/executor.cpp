@@ -136,7 +136,7 @@ class Executor::Impl {
         amp_choice_(chosen_amp(program, place, options, group_)),
         options_(
             with_shared_tuning_record(with_chosen_amp(std::move(options), amp_choice_), group_)),
-        recipes_(recipe_names(program.ir().main())),
+        recipes_(trainable_recipes(program.ir().main())),
         known_feeds_(feed_names(program.ir())),
         batch_length_(program.ir()),
         session_(with_settable_lr(program.ir().clone(), options_),
@@ -147,8 +147,8 @@ class Executor::Impl {
     }
     check_options(options_);
     check_recipes(program.ir().main());
-    for (const ir::Op* train : recipes_of(program.ir().main())) {
-      plateau_.push_back(plateau_rule(train->attrs));
+    for (const std::string& recipe : recipes_) {
+      plateau_.push_back(plateau_rule(recipe_named(program.ir().main(), recipe).attrs));
     }
     if (options_.batch > 0) {
       prepare_step(Mode::train, options_.batch, batch_length_.checked(options_.length), {});
@@ -303,10 +303,10 @@ class Executor::Impl {
     Snapshot snapshot = take_snapshot(session(), result_options(), [&](const Variable& v) {
       return gather_variable(session_, group_, v);
     });
-    snapshot.column_table = column_table_;
-    snapshot.merged_adapters = merged_adapters_.ids();
-    snapshot.adapter_origins = merged_adapters_.origins();
-    snapshot.lora = lora_metadata();
+    snapshot.metadata = {.column_table = column_table_,
+                         .merged_adapters = merged_adapters_.ids(),
+                         .adapter_origins = merged_adapters_.origins(),
+                         .lora = lora_metadata()};
     return snapshot;
   }
 
@@ -417,20 +417,21 @@ class Executor::Impl {
 
   /// Returns the recipe to run: `name`, or the only recipe of the program if `name` is empty.
   /// Returns "" if `name` is empty and the program has no recipe. Throws UserError if the program
-  /// has no recipe called `name`, or if `name` is empty and there are several recipes.
+  /// has no recipe called `name`, if `name` is empty and there are several recipes, or if the
+  /// recipe trains no parameter.
   const std::string& checked_recipe(std::string_view name) const {
-    if (name.empty() && recipes_.size() <= 1) return trains() ? recipes_.front() : no_recipe();
-    const auto found = std::ranges::find(recipes_, name);
-    if (found != recipes_.end() && !name.empty()) return *found;
-    recipe_named(recorded_program().main(), name);  // throws UserError
-    return no_recipe();
+    const ir::Op* train = recipe(name);
+    if (train == nullptr) return no_recipe();
+    const auto found = std::ranges::find(recipes_, recipe_name(*train));
+    if (found == recipes_.end()) throw_nothing_to_train(*train);
+    return *found;
   }
 
   std::string restore_local(Snapshot& from, const std::string& where) {
     restore_snapshot(session(), from, where);
-    if (from.column_table != nullptr) column_table_ = from.column_table;
-    merged_adapters_.restore(from.merged_adapters, from.adapter_origins);
-    const std::vector<std::string> saved = variables_in_lora_metadata(from.lora);
+    if (from.metadata.column_table != nullptr) column_table_ = from.metadata.column_table;
+    merged_adapters_.restore(from.metadata.merged_adapters, from.metadata.adapter_origins);
+    const std::vector<std::string> saved = variables_in_lora_metadata(from.metadata.lora);
     saved_with_lora_ = {saved.begin(), saved.end()};
     for (const LoraAdapter& adapter : lora_adapters(recorded_program())) add_origin(adapter);
     clamp_loss_scale();
@@ -600,7 +601,7 @@ class Executor::Impl {
   ProcessGroup group_;
   std::optional<AmpChoice> amp_choice_;
   ExecutorOptions options_;
-  std::vector<std::string> recipes_;                 ///< names of the recipes, in program order
+  std::vector<std::string> recipes_;                 ///< result of trainable_recipes()
   std::vector<std::optional<PlateauRule>> plateau_;  ///< one element per recipe
   std::string last_recipe_;                          ///< recipe of the last training step
   std::vector<std::string> known_feeds_;
@@ -660,25 +661,20 @@ void Executor::save(const std::string& path, const SaveOptions& options) {
     if (v == nullptr || !v->is_recorded() || left_out) continue;
     tensors.emplace(v->name, impl_->value_of(v->name));
   }
-  std::map<std::string, std::string> metadata;
-  if (const ColumnTablePtr& table = impl_->column_table()) {
-    metadata.emplace(kColumnTableMetadata, table->to_json());
-  }
+  ParameterMetadata metadata{.column_table = impl_->column_table()};
   if (adapters_only) {
-    metadata.merge(impl_->lora_metadata());
-    const std::string origins = adapter_origins_text(impl_->merged_adapters().origins());
-    if (!origins.empty()) metadata.emplace(kAdapterOriginsMetadata, origins);
+    metadata.lora = impl_->lora_metadata();
+    metadata.adapter_origins = impl_->merged_adapters().origins();
   } else {
-    std::set<std::string> merged = impl_->merged_adapters().ids();
+    metadata.merged_adapters = impl_->merged_adapters().ids();
     for (const LoraAdapter& adapter : adapters) {
       Tensor& weight = tensors.at(adapter.weight);
       const Tensor a = impl_->value_of(adapter.a), b = impl_->value_of(adapter.b);
       weight = merged_weight(weight, a, b, adapter.scale);
-      merged.merge(impl_->add_origin(adapter));
+      metadata.merged_adapters.merge(impl_->add_origin(adapter));
     }
-    if (!merged.empty()) metadata.emplace(kMergedAdaptersMetadata, adapter_ids_text(merged));
   }
-  write_safetensors(path, {tensors.begin(), tensors.end()}, metadata);
+  write_safetensors(path, {tensors.begin(), tensors.end()}, metadata.entries());
 }
 
 std::vector<std::string> Executor::nonfinite_parameters() {
@@ -703,7 +699,9 @@ LoadReport Executor::load(const std::string& path, const LoadOptions& options) {
       loaded, lora_adapters(impl_->recorded_program()),
       [&](const std::string& name) { return impl_->value_of(name); }, path);
   for (const auto& [name, value] : loaded.values) impl_->set_value(name, value);
-  if (loaded.column_table != nullptr) impl_->set_column_table(std::move(loaded.column_table));
+  if (loaded.metadata.column_table != nullptr) {
+    impl_->set_column_table(std::move(loaded.metadata.column_table));
+  }
   return std::move(loaded.report);
 }
 

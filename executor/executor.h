@@ -50,9 +50,9 @@ using Feeds = std::initializer_list<std::pair<std::string, Tensor>>;
 /// The batch sizes for which Executor::prepare() compiles steps, by mode. A size listed twice is
 /// compiled once.
 struct BatchSizes {
-  /// Each size is compiled for every recipe. If several ranks train sparse parameters, prepare()
-  /// assumes that all ranks have equal batch sizes. For any other size of the global batch, run()
-  /// compiles a step.
+  /// Each size is compiled for every recipe that trains a parameter. If several ranks train sparse
+  /// parameters, prepare() assumes that all ranks have equal batch sizes. For any other size of the
+  /// global batch, run() compiles a step.
   std::vector<int64_t> train = {};
   std::vector<int64_t> eval = {};
   std::vector<int64_t> predict = {};

@@ -8,6 +8,7 @@
 
 #include "frontend/files/safetensors.h"
 #include "frontend/init.h"
+#include "frontend/linear_weights.h"
 #include "frontend/name_pattern.h"
 #include "frontend/parameter_groups.h"
 #include "frontend/penalties.h"
@@ -27,18 +28,6 @@ namespace {
 
 constexpr size_t kMaxListedWeights = 8;  ///< maximum number of weights in an error message
 
-/// Returns whether `op` is the matmul of a linear layer: its second operand is a parameter
-/// [in, out] that is not an adapter.
-bool is_weight_product(const ir::Op& op) {
-  if (op.name != "matmul" || op.attrs.get_or("transpose_a", false) ||
-      op.attrs.get_or("transpose_b", false)) {
-    return false;
-  }
-  const Value& w = op.operands.at(1);
-  return source_kind(*w.op()) == SourceKind::parameter && w.shape().rank() == 2 &&
-         !is_lora_adapter(*w.op());
-}
-
 void check_options(const Lora& options, const Loc& loc) {
   if (options.rank > 0 && options.alpha > 0 && std::isfinite(options.alpha)) return;
   throw UserError(loc, "lora: rank " + std::to_string(options.rank) + " and alpha " +
@@ -49,6 +38,17 @@ void check_options(const Lora& options, const Loc& loc) {
 struct AdapterValues {
   Value a, b;
 };
+
+/// Moves the ops that `record` appends next to `op`: before it if `offset` is 0, after it if 1.
+template <class F>
+void record_beside(ir::Op& op, size_t offset, F record) {
+  ir::Graph& graph = *op.graph();
+  const size_t first = graph.ops.size();
+  const ir::ScopedRecording as(graph, {op.role, op.loc, op.scope, op.param});
+  record();
+  const auto at = std::ranges::find_if(graph.ops, [&](const auto& o) { return o.get() == &op; });
+  graph.move_tail(first, static_cast<size_t>(at - graph.ops.begin()) + offset);
+}
 
 AdapterValues record_adapters(ir::Graph& graph, Value w, const Lora& options, const Loc& loc) {
   const std::string& name = w.op()->symbol;
@@ -63,39 +63,30 @@ AdapterValues record_adapters(ir::Graph& graph, Value w, const Lora& options, co
           record_source(graph, "param", name + kLoraSuffixes[1], type_b, b, loc)};
 }
 
-/// Adds scale * (x a) b to the result x w of the matmul `product`, right after this op.
-void add_low_rank_product(ir::Op& product, std::map<std::string, AdapterValues>& adapters,
-                          const Lora& options) {
-  ir::Graph& graph = *product.graph();
-  const Loc loc = product.loc;
-  const size_t first = graph.ops.size();
-  const ir::ScopedRecording as(graph, {product.role, loc, product.scope, product.param});
-  const Value x = product.operands.at(0), w = product.operands.at(1), y = product.result();
-  const auto known = adapters.find(w.op()->symbol);
-  const AdapterValues ab = known == adapters.end()
-                               ? adapters[w.op()->symbol] = record_adapters(graph, w, options, loc)
-                               : known->second;
-  const double scale = options.alpha / static_cast<double>(options.rank);
-  const Value change = matmul(matmul(x, ab.a, {}, loc), ab.b, {}, loc);
-  const Value sum = add(y, scale == 1 ? change : change * scale, loc);
-  graph.replace_all_uses(y, sum);
-  sum.op()->operands[0] = y;
-  const auto at =
-      std::ranges::find_if(graph.ops, [&](const auto& op) { return op.get() == &product; });
-  graph.move_tail(first, static_cast<size_t>(at - graph.ops.begin()) + 1);
+/// Adds scale * (x a) b to the result x w of the matmul `product`, or scale * (x b^T) a^T to x w^T.
+void add_low_rank_product(ir::Op& product, const AdapterValues& ab, double scale) {
+  record_beside(product, 1, [&] {
+    const Value x = product.operands.at(0), y = product.result();
+    const bool transposed = product.attrs.get_or("transpose_b", false);
+    const MatmulAttrs first{.transpose_a = product.attrs.get_or("transpose_a", false),
+                            .transpose_b = transposed};
+    const Loc& loc = product.loc;
+    const Value inner = matmul(x, transposed ? ab.b : ab.a, first, loc);
+    const Value change = matmul(inner, transposed ? ab.a : ab.b, {.transpose_b = transposed}, loc);
+    const Value sum = add(y, scale == 1 ? change : change * scale, loc);
+    product.graph()->replace_all_uses(y, sum);
+    sum.op()->operands[0] = y;
+  });
 }
 
-/// If a recipe lists the parameters to train, adds the adapters of each listed weight to the list.
-void add_to_recipes(ir::Graph& graph, const std::map<std::string, AdapterValues>& adapters) {
+/// If a recipe lists the parameters to train, adds the adapters of `weight` to a list with it.
+void add_to_recipes(ir::Graph& graph, const std::string& weight) {
   for (ir::Op* train : recipes_of(graph)) {
     auto names = train->attrs.get_or("trains", std::vector<std::string>());
-    const std::set<std::string> weights(names.begin(), names.end());
-    for (const auto& [weight, ab] : adapters) {
-      if (!weights.contains(weight)) continue;
-      names.push_back(ab.a.op()->symbol);
-      names.push_back(ab.b.op()->symbol);
-    }
-    if (!weights.empty()) train->attrs.set("trains", names);
+    const auto at = std::ranges::find(names, weight);
+    if (at == names.end()) continue;
+    names.insert(at + 1, {weight + kLoraSuffixes[0], weight + kLoraSuffixes[1]});
+    train->attrs.set("trains", names);
   }
 }
 
@@ -113,46 +104,33 @@ void freeze_base(ir::Graph& graph) {
   for (ir::Op* train : recipes_of(graph)) set_penalties(*train);
 }
 
-int64_t largest_rank(Value w) { return std::min(w.shape()[0].size, w.shape()[1].size); }
-
-/// Throws UserError for a rank above min(in, out) of the weights of all `products`. Accepts the
-/// default rank for small weights, too.
-void check_rank(const std::vector<ir::Op*>& products, const Lora& options, const Loc& loc) {
-  const auto rank_of = [](const ir::Op* product) { return largest_rank(product->operands[1]); };
-  const auto largest = std::ranges::max_element(products, {}, rank_of);
-  if (largest == products.end()) return;
-  const int64_t most = rank_of(*largest);
-  if (options.rank <= std::max(most, Lora().rank)) return;
-  const Value w = (*largest)->operands[1];
-  throw UserError(loc, "lora: rank " + std::to_string(options.rank) + " is above min(in, out) = " +
-                           std::to_string(most) + " of '" + w.op()->symbol + "' " + w.type().str());
+int64_t largest_rank(const LinearWeight& weight) {
+  const Shape& shape = weight.value.shape();
+  return std::min(shape[0].size, shape[1].size);
 }
 
-/// Adds adapters to the weights for whose names `selected` returns true. The first adapters of a
-/// program freeze its other variables. Returns whether there are any. With `checks_rank`, throws
-/// UserError for a rank above that of all weights.
-template <class F>
-bool add_adapters(ir::Graph& graph, const Lora& options, bool checks_rank, const Loc& loc,
-                  F selected) {
-  check_options(options, loc);
-  std::vector<ir::Op*> products;
-  for (const auto& op : graph.ops) {
-    if (is_weight_product(*op) && selected(op->operands[1].op()->symbol)) {
-      products.push_back(op.get());
-    }
-  }
-  for (const ir::Op* product : products) {
-    const std::string& name = product->operands[1].op()->symbol;
-    if (graph.find("param", name + kLoraSuffixes[0]) == nullptr) continue;
-    throw UserError(loc, "lora: '" + name + "' has adapters already");
-  }
-  if (checks_rank) check_rank(products, options, loc);
+/// Throws UserError for a rank above min(in, out) of all `weights`. Accepts the default rank for
+/// small weights, too.
+void check_rank(const std::vector<LinearWeight>& weights, const Lora& options, const Loc& loc) {
+  const LinearWeight& largest = *std::ranges::max_element(weights, {}, largest_rank);
+  const int64_t most = largest_rank(largest);
+  if (options.rank <= std::max(most, Lora().rank)) return;
+  throw UserError(loc, "lora: rank " + std::to_string(options.rank) +
+                           " is above min(in, out) = " + std::to_string(most) + " of '" +
+                           largest.name() + "' " + largest.value.type().str());
+}
+
+/// Adds adapters to a weight. The first adapters of a program freeze its other variables.
+void add_adapters(ir::Graph& graph, const LinearWeight& weight, const Lora& options) {
   const bool are_first = !has_adapters(graph);
-  std::map<std::string, AdapterValues> adapters;
-  for (ir::Op* product : products) add_low_rank_product(*product, adapters, options);
-  add_to_recipes(graph, adapters);
-  if (!products.empty() && are_first) freeze_base(graph);
-  return !products.empty();
+  AdapterValues ab;
+  record_beside(*weight.products.front(), 0, [&] {
+    ab = record_adapters(graph, weight.value, options, weight.products.front()->loc);
+  });
+  const double scale = options.alpha / static_cast<double>(options.rank);
+  for (ir::Op* product : weight.products) add_low_rank_product(*product, ab, scale);
+  add_to_recipes(graph, weight.name());
+  if (are_first) freeze_base(graph);
 }
 
 /// Unfreezes the variables `names`, which a file of adapters holds beside them, and marks them to
@@ -185,31 +163,80 @@ void add_items(Metadata& metadata, std::string_view name, const std::vector<std:
   if (!items.empty()) metadata.emplace(name, text);
 }
 
+std::string settings_text(const Lora& options) {
+  return "rank=" + std::to_string(options.rank) + ",alpha=" + ir::float_text(options.alpha);
+}
+
 /// The weight in "fc0.w:rank=8,alpha=8"; nullopt: the text has another form.
 std::optional<std::string> adapted_weight(const std::string& item) {
   const size_t colon = item.rfind(':');
   return colon == std::string::npos ? std::nullopt : std::optional(item.substr(0, colon));
 }
 
-std::vector<std::string> linear_weight_names(const ir::Graph& graph) {
+std::vector<std::string> names_of(const std::vector<LinearWeight>& weights) {
   std::vector<std::string> names;
-  for (const auto& op : graph.ops) {
-    if (is_weight_product(*op)) names.push_back(op->operands[1].op()->symbol);
-  }
+  for (const LinearWeight& weight : weights) names.push_back(weight.name());
   return names;
+}
+
+/// Adds the adapters that the item `text` of kLoraMetadata describes, unless the program has them.
+void add_adapters_of_file(Program& program, const std::vector<LinearWeight>& weights,
+                          const std::string& text) {
+  const std::optional<std::string> name = adapted_weight(text);
+  if (!name) throw UserError("'" + text + "' describes no adapters");
+  const Lora options = parse_lora(text.substr(name->size() + 1));
+  const auto weight = std::ranges::find(weights, *name, &LinearWeight::name);
+  if (weight == weights.end()) {
+    throw UserError("holds adapters of '" + *name +
+                    "', which is no weight of a linear layer of the program; there are " +
+                    nearest_names(*name, names_of(weights), kMaxListedWeights));
+  }
+  if (!weight->other_reader.empty()) {
+    throw UserError("adapters cannot replace " + weight->text());
+  }
+  const std::vector<LoraAdapter> known = lora_adapters(program.ir());
+  const auto adapter = std::ranges::find(known, *name, &LoraAdapter::weight);
+  if (adapter == known.end()) return add_adapters(program.ir().main(), *weight, options);
+  if (adapter->rank == options.rank && adapter->alpha() == options.alpha) return;
+  throw UserError("the adapters of '" + *name + "' have " + settings_text(options) +
+                  ", those of the program " + settings_text({adapter->rank, adapter->alpha()}));
 }
 
 }  // namespace
 
 bool is_lora_adapter(const ir::Op& param) { return param.attrs.has(kLoraOf); }
 
-void lora(Program& program, const std::string& pattern, const Lora& options, const Loc& loc) {
+std::vector<std::string> lora(Program& program, const std::string& pattern, const Lora& options,
+                              const Loc& loc) {
+  check_options(options, loc);
   ir::Graph& graph = program.ir().main();
   const NamePattern names(pattern);
-  const auto selected = [&](const std::string& n) { return names.selects(n); };
-  if (add_adapters(graph, options, /*checks_rank=*/true, loc, selected)) return;
-  throw UserError(loc, "lora: pattern '" + pattern + "' matches no weight of a linear layer" +
-                           pattern_suggestion(pattern, linear_weight_names(graph)));
+  const std::vector<LinearWeight> weights = linear_weights(graph);
+  std::vector<LinearWeight> selected;
+  std::vector<std::string> left_out;
+  for (const LinearWeight& weight : weights) {
+    if (!names.selects(weight.name())) continue;
+    if (weight.other_reader.empty()) {
+      selected.push_back(weight);
+    } else {
+      left_out.push_back(weight.text());
+    }
+  }
+  if (!left_out.empty() && (selected.empty() || !names.has_wildcard())) {
+    throw UserError(loc, "lora: adapters cannot replace " + left_out.front());
+  }
+  if (selected.empty()) {
+    throw UserError(loc, "lora: pattern '" + pattern + "' matches no weight of a linear layer" +
+                             pattern_suggestion(pattern, names_of(weights)));
+  }
+  for (const LoraAdapter& adapter : lora_adapters(program.ir())) {
+    if (std::ranges::find(selected, adapter.weight, &LinearWeight::name) == selected.end())
+      continue;
+    throw UserError(loc, "lora: '" + adapter.weight + "' has adapters already");
+  }
+  check_rank(selected, options, loc);
+  for (const LinearWeight& weight : selected) add_adapters(graph, weight, options);
+  return left_out;
 }
 
 void lora_from_file(Program& program, const std::string& path, const Loc& loc) {
@@ -217,16 +244,12 @@ void lora_from_file(Program& program, const std::string& path, const Loc& loc) {
   const std::vector<std::string> adapters = items_of(metadata, kLoraMetadata);
   if (adapters.empty()) throw UserError(loc, path + ": the file holds no adapters");
   ir::Graph& graph = program.ir().main();
+  const std::vector<LinearWeight> weights = linear_weights(graph);
   for (const std::string& adapter : adapters) {
-    const std::optional<std::string> weight = adapted_weight(adapter);
-    if (!weight) throw UserError(loc, path + ": '" + adapter + "' describes no adapters");
-    const Lora options = parse_lora(adapter.substr(weight->size() + 1));
-    const auto selected = [&](const std::string& n) { return n == *weight; };
-    if (!add_adapters(graph, options, /*checks_rank=*/false, loc, selected)) {
-      throw UserError(loc,
-                      path + ": holds adapters of '" + *weight +
-                          "', which is no weight of a linear layer of the program; there are " +
-                          nearest_names(*weight, linear_weight_names(graph), kMaxListedWeights));
+    try {
+      add_adapters_of_file(program, weights, adapter);
+    } catch (const UserError& e) {
+      throw UserError(loc, path + ": " + e.what());
     }
   }
   train_with_adapters(graph, items_of(metadata, kTrainedWithLoraMetadata));
@@ -254,8 +277,7 @@ bool is_saved_with_lora(const ir::Op& variable) {
 Metadata lora_metadata(const ir::Program& program, FunctionRef<bool(const ir::Op&)> is_saved) {
   std::vector<std::string> adapters, trained;
   for (const LoraAdapter& adapter : lora_adapters(program)) {
-    adapters.push_back(adapter.weight + ":rank=" + std::to_string(adapter.rank) + ",alpha=" +
-                       ir::float_text(adapter.scale * static_cast<double>(adapter.rank)));
+    adapters.push_back(adapter.weight + ":" + settings_text({adapter.rank, adapter.alpha()}));
   }
   if (adapters.empty()) return {};
   for (const auto& op : program.main().ops) {
@@ -267,6 +289,10 @@ Metadata lora_metadata(const ir::Program& program, FunctionRef<bool(const ir::Op
   add_items(metadata, kLoraMetadata, adapters);
   add_items(metadata, kTrainedWithLoraMetadata, trained);
   return metadata;
+}
+
+std::vector<std::string> adapters_in_lora_metadata(const Metadata& metadata) {
+  return items_of(metadata, kLoraMetadata);
 }
 
 std::vector<std::string> variables_in_lora_metadata(const Metadata& metadata) {

@@ -130,6 +130,17 @@ std::string longest_word(std::string_view text) {
 
 NamePattern::NamePattern(std::string_view text) : text_(text), matcher_(compiled(text)) {}
 
+bool NamePattern::has_wildcard() const {
+  for (size_t i = 0; i < text_.size(); ++i) {
+    if (text_[i] == '\\') {
+      ++i;
+    } else if (std::string_view("*?[").find(text_[i]) != std::string_view::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool NamePattern::matches(const std::string& name) const {
   return std::regex_match(name, matcher_);
 }

@@ -24,6 +24,8 @@ class NamePattern {
   explicit NamePattern(std::string_view text);
 
   const std::string& text() const { return text_; }
+  /// Whether the pattern contains *, ? or [. Otherwise it lists names.
+  bool has_wildcard() const;
   /// Number of capture groups.
   size_t num_captures() const { return matcher_.mark_count(); }
   /// Whether the pattern matches all of `name`.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "frontend/lora.h"
 #include "frontend/name_pattern.h"
 #include "frontend/penalties.h"
 #include "ir/error.h"
@@ -24,7 +25,7 @@ void for_each_selected(const std::vector<ir::Op*>& ops, const NamePattern& patte
   bool found = false;
   for (ir::Op* op : ops) {
     names.push_back(op->symbol);
-    if (!pattern.selects(op->symbol)) continue;
+    if (!selects_parameter(pattern, *op)) continue;
     found = true;
     set(*op);
   }
@@ -120,6 +121,11 @@ void apply_group(ir::Graph& graph, const ParameterGroup& group, const Loc& loc) 
 void set_parameter_groups(ir::Graph& graph, const std::vector<ParameterGroup>& groups,
                           const Loc& loc) {
   for (const ParameterGroup& group : groups) apply_group(graph, group, loc);
+}
+
+bool selects_parameter(const NamePattern& pattern, const ir::Op& param) {
+  if (is_lora_adapter(param) && pattern.text().find("lora_") == std::string::npos) return false;
+  return pattern.selects(param.symbol);
 }
 
 bool is_frozen_variable(const ir::Op& variable) {

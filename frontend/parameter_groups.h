@@ -9,6 +9,8 @@
 
 namespace fluid {
 
+class NamePattern;
+
 /// Settings of the parameters that a pattern selects. An absent setting leaves the parameters
 /// unchanged.
 ///
@@ -16,7 +18,8 @@ namespace fluid {
 ///                                               {.pattern = "head", .trainable = true,
 ///                                                .lr_scale = 10, .decay_scale = 0}}});
 struct ParameterGroup {
-  /// Selects parameters by their names or their layers' names; see NamePattern::selects().
+  /// Selects parameters by their names or their layers' names; see NamePattern::selects(). Selects
+  /// LoRA adapters only if it contains "lora_".
   std::string pattern;
   /// false: frozen; no gradient, optimizer state or update. The backward pass skips ops that depend
   /// on no trainable parameter.
@@ -41,6 +44,10 @@ void set_parameter_groups(ir::Graph& graph, const std::vector<ParameterGroup>& g
                           const Loc& loc = Loc::here());
 void set_parameter_groups(Program& program, const std::vector<ParameterGroup>& groups,
                           const Loc& loc = Loc::here());
+
+/// Returns whether `pattern` selects the parameter `param` for settings. A pattern selects LoRA
+/// adapters only if it contains "lora_".
+bool selects_parameter(const NamePattern& pattern, const ir::Op& param);
 
 /// Returns whether `variable` is a frozen parameter or frozen running statistics. Training steps do
 /// not update frozen variables.

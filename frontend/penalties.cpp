@@ -1,7 +1,6 @@
 #include "frontend/penalties.h"
 
 #include <algorithm>
-#include <set>
 #include <vector>
 
 #include "frontend/recipe_parameters.h"
@@ -11,24 +10,6 @@
 
 namespace fluid {
 namespace {
-
-/// Returns the ops that compute the penalties, and the ops that add them, if `loss` is the sum of
-/// an unpenalized loss and `penalties` penalties.
-std::set<const ir::Op*> penalty_ops(Value loss, int64_t penalties) {
-  std::set<const ir::Op*> ops;
-  for (; penalties > 0 && loss.op()->name == "add"; --penalties) {
-    ops.insert(loss.op());
-    std::vector<const ir::Op*> unvisited = {loss.op()->operands.at(1).op()};
-    while (!unvisited.empty()) {
-      const ir::Op* op = unvisited.back();
-      unvisited.pop_back();
-      if (source_kind(*op) != SourceKind::none || !ops.insert(op).second) continue;
-      for (const Value v : op->operands) unvisited.push_back(v.op());
-    }
-    loss = loss.op()->operands.at(0);
-  }
-  return ops;
-}
 
 /// Erases `ops`, unless other ops or outputs of the graph use their results.
 void erase_unused(ir::Graph& graph, const std::set<const ir::Op*>& ops) {
@@ -44,10 +25,27 @@ void erase_unused(ir::Graph& graph, const std::set<const ir::Op*>& ops) {
 
 }  // namespace
 
+std::set<const ir::Op*> penalty_ops(const ir::Op& train) {
+  std::set<const ir::Op*> ops;
+  Value loss = train.operands.at(0);
+  auto penalties = train.attrs.get_or("penalties", int64_t{0});
+  for (; penalties > 0 && loss.op()->name == "add"; --penalties) {
+    ops.insert(loss.op());
+    std::vector<const ir::Op*> unvisited = {loss.op()->operands.at(1).op()};
+    while (!unvisited.empty()) {
+      const ir::Op* op = unvisited.back();
+      unvisited.pop_back();
+      if (source_kind(*op) != SourceKind::none || !ops.insert(op).second) continue;
+      for (const Value v : op->operands) unvisited.push_back(v.op());
+    }
+    loss = loss.op()->operands.at(0);
+  }
+  return ops;
+}
+
 void set_penalties(ir::Op& train) {
   ir::Graph& graph = *train.graph();
-  const auto old_ops =
-      penalty_ops(train.operands.at(0), train.attrs.get_or("penalties", int64_t{0}));
+  const std::set<const ir::Op*> old_ops = penalty_ops(train);
   const size_t first = graph.ops.size();
   Value loss = unpenalized_loss(train);
   int64_t penalties = 0;

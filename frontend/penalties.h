@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+
 #include "ir/graph.h"
 
 namespace fluid {
@@ -8,5 +10,8 @@ namespace fluid {
 /// that the recipe trains. l1 and l2 are attributes of p. Replaces the penalties added by earlier
 /// calls.
 void set_penalties(ir::Op& train);
+
+/// Returns the ops that compute these penalties, and the ops that add them to the loss of `train`.
+std::set<const ir::Op*> penalty_ops(const ir::Op& train);
 
 }  // namespace fluid

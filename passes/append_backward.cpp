@@ -133,12 +133,7 @@ bool run_append_backward(ir::Program& program, const Options& options, const Tar
     train->operands.push_back(gradient);
     if (gradient.op()->param.empty()) gradient.op()->param = param->symbol;
   }
-  if (names.empty()) {
-    const std::string name = recipe_name(*train);
-    throw UserError(train->loc,
-                    (name.empty() ? "" : "recipe '" + name + "': ") +
-                        "the loss does not depend on any trainable parameter: nothing to train");
-  }
+  if (names.empty()) throw_nothing_to_train(*train);
   train->attrs.set("parameters", names);
   if (!sparse.empty()) Recipe(*train).set_row_indices(sparse, rows);
   move_op_last(graph, train);

@@ -4,10 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "executor/checkpoint/adapter_ids.h"
 #include "frontend/files/byte_source.h"
 #include "frontend/files/safetensors.h"
-#include "frontend/lora.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
 #include "ir/number.h"
@@ -129,21 +127,8 @@ Checkpoint read_files(const std::string& directory) {
   const Json& kinds = manifest.at("variables");
   for (const char* file : {kCheckpointParameters, kTraining}) {
     TensorFile read = tensors_of(directory, file, manifest);
-    if (const auto text = read.metadata.find(kColumnTableMetadata); text != read.metadata.end()) {
-      checkpoint.snapshot.column_table =
-          std::make_shared<const ColumnTable>(ColumnTable::from_json(text->second, file));
-    }
-    if (const auto ids = read.metadata.find(std::string(kMergedAdaptersMetadata));
-        ids != read.metadata.end()) {
-      checkpoint.snapshot.merged_adapters = parse_adapter_ids(ids->second);
-    }
-    if (const auto origins = read.metadata.find(std::string(kAdapterOriginsMetadata));
-        origins != read.metadata.end()) {
-      checkpoint.snapshot.adapter_origins = parse_adapter_origins(origins->second);
-    }
-    for (const std::string_view entry : {kLoraMetadata, kTrainedWithLoraMetadata}) {
-      const auto text = read.metadata.find(std::string(entry));
-      if (text != read.metadata.end()) checkpoint.snapshot.lora.insert(*text);
+    if (file == kCheckpointParameters) {
+      checkpoint.snapshot.metadata = ParameterMetadata::parse(read.metadata, file);
     }
     for (auto& [name, tensor] : read.tensors) {
       checkpoint.snapshot.variables.push_back(
@@ -164,19 +149,7 @@ void write_checkpoint(const std::string& path, const Snapshot& snapshot, const T
     (recorded ? parameters : training).emplace_back(saved.name, saved.value);
     kinds[saved.name] = name_of(saved.kind);
   }
-  std::map<std::string, std::string> metadata;
-  if (snapshot.column_table != nullptr) {
-    metadata.emplace(kColumnTableMetadata, snapshot.column_table->to_json());
-  }
-  if (!snapshot.merged_adapters.empty()) {
-    metadata.emplace(kMergedAdaptersMetadata, adapter_ids_text(snapshot.merged_adapters));
-  }
-  if (const std::string origins = adapter_origins_text(snapshot.adapter_origins);
-      !origins.empty()) {
-    metadata.emplace(kAdapterOriginsMetadata, origins);
-  }
-  metadata.insert(snapshot.lora.begin(), snapshot.lora.end());
-  write_safetensors(path + "/" + kCheckpointParameters, parameters, metadata);
+  write_safetensors(path + "/" + kCheckpointParameters, parameters, snapshot.metadata.entries());
   write_safetensors(path + "/" + kTraining, training);
   const Json manifest = {{"version", kVersion},
                          {"program", {{"name", snapshot.program}, {"hash", snapshot.program_hash}}},

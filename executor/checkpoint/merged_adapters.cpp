@@ -22,14 +22,15 @@ void MergedAdapters::load(const LoadedParameters& loaded, const std::vector<Lora
                           FunctionRef<Tensor(const std::string&)> current,
                           const std::string& path) {
   std::set<std::string> ids = loaded.keeps_weights() ? ids_ : std::set<std::string>();
-  ids.insert(loaded.merged_adapters.begin(), loaded.merged_adapters.end());
+  ids.insert(loaded.metadata.merged_adapters.begin(), loaded.metadata.merged_adapters.end());
   AdapterOrigins origins = origins_;
   for (const LoraAdapter& adapter : adapters) {
     const Tensor *a = value_in(loaded, adapter.a), *b = value_in(loaded, adapter.b);
     std::set<std::string>& known = origins[adapter.weight];
     if (a != nullptr && b != nullptr) {
-      const auto of_file = loaded.adapter_origins.find(adapter.weight);
-      known = of_file == loaded.adapter_origins.end() ? std::set<std::string>() : of_file->second;
+      const auto of_file = loaded.metadata.adapter_origins.find(adapter.weight);
+      known = of_file == loaded.metadata.adapter_origins.end() ? std::set<std::string>()
+                                                               : of_file->second;
       known.insert(adapter_id(*a, *b, adapter.scale));
     } else if (!ids.empty()) {
       known.insert(adapter_id(current(adapter.a), current(adapter.b), adapter.scale));

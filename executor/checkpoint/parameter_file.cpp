@@ -8,7 +8,6 @@
 #include <set>
 #include <span>
 
-#include "executor/checkpoint/adapter_ids.h"
 #include "executor/checkpoint/pytorch_layout.h"
 #include "executor/session/feeds.h"
 #include "executor/session/prepared_step.h"
@@ -113,18 +112,7 @@ class ParameterReading {
     for (auto& [name, tensor] : file.tensors) {
       named.emplace_back(name, FileTensor{name, std::move(tensor)});
     }
-    if (const auto table = file.metadata.find(kColumnTableMetadata); table != file.metadata.end()) {
-      loaded_.column_table =
-          std::make_shared<const ColumnTable>(ColumnTable::from_json(table->second, path));
-    }
-    if (const auto ids = file.metadata.find(std::string(kMergedAdaptersMetadata));
-        ids != file.metadata.end()) {
-      loaded_.merged_adapters = parse_adapter_ids(ids->second);
-    }
-    if (const auto origins = file.metadata.find(std::string(kAdapterOriginsMetadata));
-        origins != file.metadata.end()) {
-      loaded_.adapter_origins = parse_adapter_origins(origins->second);
-    }
+    loaded_.metadata = ParameterMetadata::parse(file.metadata, path);
     for (const std::string& map : options_.maps) rename(map, named);
     for (auto& [name, tensor] : named) add(name, std::move(tensor));
   }
@@ -191,9 +179,9 @@ class ParameterReading {
     if (!source) {
       const bool is_optional = optional_.contains(v.name);
       if (!is_optional) loaded_.report.missing.push_back(v.name);
-      const bool is_weight = std::ranges::none_of(
-          kLoraSuffixes, [&](const char* suffix) { return v.name.ends_with(suffix); });
-      if (is_optional && holds_adapters_ && is_weight) loaded_.report.kept.push_back(v.name);
+      if (is_optional && holds_adapters_ && !has_lora_suffix(v.name)) {
+        loaded_.report.kept.push_back(v.name);
+      }
       return;
     }
     std::vector<Tensor> parts;

@@ -1,15 +1,12 @@
 #pragma once
 
-#include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "executor/checkpoint/adapter_ids.h"
+#include "executor/checkpoint/parameter_metadata.h"
 #include "executor/device/variables.h"
 #include "executor/options/load_options.h"
-#include "frontend/readers/column_table.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
 
@@ -18,9 +15,7 @@ namespace fluid {
 struct LoadedParameters {
   std::vector<std::pair<std::string, Tensor>> values;  ///< the program's variable name -> value
   LoadReport report;
-  ColumnTablePtr column_table;            ///< from the file's metadata; null if the file has none
-  std::set<std::string> merged_adapters;  ///< ids in the file's kMergedAdaptersMetadata
-  AdapterOrigins adapter_origins;         ///< in the file's kAdapterOriginsMetadata
+  ParameterMetadata metadata;
 
   /// Whether weights of the program keep their values.
   bool keeps_weights() const {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "frontend/lora.h"
 #include "ir/error.h"
 #include "ops/source_kind.h"
 
@@ -28,6 +29,7 @@ std::map<std::string, std::vector<int64_t>> linear_weights(const ir::Program& pr
       const ir::Op& source = *op->operands[i].op();
       const Shape& shape = op->operands[i].shape();
       if (source_kind(source) != SourceKind::parameter || shape.rank() != 2) continue;
+      if (is_lora_adapter(source)) continue;
       if (i == 1 && !op->attrs.get_or("transpose_b", false)) {
         weights[source.symbol] = {shape[0].size, shape[1].size};
       } else {

@@ -44,7 +44,8 @@ class PytorchLayout {
   /// Returns the PyTorch tensors from which the parameter or buffer `name` is computed.
   PytorchSource source(const std::string& name) const;
   /// Whether `name` is the weight of a linear layer: a rank-2 parameter that every matmul reads as
-  /// its right operand, not transposed.
+  /// its right operand, not transposed. LoRA adapters do not count: all files hold them as they are
+  /// in the program.
   bool is_linear_weight(const std::string& name) const { return linear_.contains(name); }
 
  private:

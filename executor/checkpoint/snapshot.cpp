@@ -1,13 +1,18 @@
 #include "executor/checkpoint/snapshot.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <xxhash.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "executor/session/session.h"
+#include "frontend/lora.h"
+#include "ir/error.h"
 #include "ir/print.h"
+#include "ops/lora_attributes.h"
 #include "ops/optim/recipes.h"
 #include "ops/source/kept_gradient.h"
 #include "ops/source/training_settings.h"
@@ -16,6 +21,8 @@
 
 namespace fluid {
 namespace {
+
+constexpr size_t kMaxListedAdapters = 8;  ///< maximum number of adapters in an error message
 
 /// Index of the run counter in the random state tensor.
 constexpr size_t kRunCounter = 1;
@@ -44,13 +51,14 @@ std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::
   for (const ir::Op* train : recipes_of(recorded.main())) {
     for (const auto& op : recorded.main().ops) {
       const std::string prefix = recipe_state(recipe_name(*train), op->symbol + ".");
-      const bool is_parameter = source_kind(*op) == SourceKind::parameter;
-      if (!is_parameter || !state.starts_with(prefix)) continue;
-      // Skips the optimizer states of the parameter's LoRA adapter.
-      if (state.find('.', prefix.size()) != std::string_view::npos) continue;
+      // No state of the parameter's LoRA adapters, such as "fc0.w.lora_a.m".
+      const auto is_of_parameter = [&](std::string_view name) {
+        return name.starts_with(prefix) && name.find('.', prefix.size()) == std::string_view::npos;
+      };
+      if (source_kind(*op) != SourceKind::parameter || !is_of_parameter(state)) continue;
       if (op->attrs.get_or("trainable", true) != trains_now) continue;
       const bool trained = std::ranges::any_of(from.variables, [&](const SnapshotVariable& v) {
-        return v.kind == VariableKind::optimizer && v.name.starts_with(prefix);
+        return v.kind == VariableKind::optimizer && is_of_parameter(v.name);
       });
       if (trained == trains_now) continue;
       return fmt::format(
@@ -62,14 +70,50 @@ std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::
   return "";
 }
 
+/// Lists at most kMaxListedAdapters of the adapters in `ours` that are not in `others`.
+std::string adapters_text(const std::vector<std::string>& ours,
+                          const std::vector<std::string>& others) {
+  std::vector<std::string> differing;
+  for (const std::string& adapter : ours) {
+    if (std::ranges::find(others, adapter) == others.end()) {
+      differing.push_back("'" + adapter + "'");
+    }
+  }
+  if (differing.empty()) return "none";
+  const size_t listed = std::min(differing.size(), kMaxListedAdapters);
+  return fmt::format(
+      "{}{}", fmt::join(std::span(differing).first(listed), ", "),
+      differing.size() > listed ? fmt::format(" and {} more", differing.size() - listed) : "");
+}
+
+/// Throws UserError if the LoRA adapters of the snapshot differ from those of the program.
+void check_adapters(const Snapshot& from, const ir::Program& recorded, const std::string& where) {
+  const std::vector<std::string> theirs = adapters_in_lora_metadata(from.metadata.lora);
+  const std::vector<std::string> ours =
+      adapters_in_lora_metadata(lora_metadata(recorded, [](const ir::Op&) { return false; }));
+  if (theirs == ours) return;
+  const char* remedy = theirs.empty() ? "without adapters"
+                                      : "with the same --lora options, or with --adapters and the "
+                                        "parameters.safetensors of the checkpoint";
+  throw UserError(fmt::format("{}: its adapters differ: in the checkpoint {}, now {}; resume {}",
+                              where, adapters_text(theirs, ours), adapters_text(ours, theirs),
+                              remedy));
+}
+
 void check_program(const Session& session, const Snapshot& from, const std::string& where) {
   if (from.program_hash == program_hash(session.recorded_program())) return;
   const std::string& ours = session.recorded_program().name;
   std::string how = from.program == ours ? fmt::format("'{}' has changed since", ours)
                                          : fmt::format("'{}', not '{}'", from.program, ours);
+  bool lacks_parameter = false;
   for (const SnapshotVariable& saved : from.variables) {
     if (saved.kind != VariableKind::recorded || session.variables().find(saved.name)) continue;
+    if (has_lora_suffix(saved.name)) continue;
     how = fmt::format("its parameter '{}' is not in '{}'", saved.name, ours);
+    lacks_parameter = true;
+  }
+  if (from.program == ours && !lacks_parameter) {
+    check_adapters(from, session.recorded_program(), where);
   }
   throw UserError(fmt::format("{}: belongs to another program: {}", where, how));
 }
@@ -130,6 +174,9 @@ uint64_t program_hash(const ir::Program& recorded) {
   }
   std::erase_if(copy->main().outputs,
                 [](const ir::Output& o) { return o.name.starts_with(kDumpPrefix); });
+  for (const auto& graph : copy->graphs) {
+    for (size_t i = 0; i < graph->ops.size(); ++i) graph->ops[i]->id = static_cast<int64_t>(i);
+  }
   const std::string text = ir::print(*copy);
   return XXH3_64bits(text.data(), text.size());
 }

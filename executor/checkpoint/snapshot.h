@@ -5,13 +5,11 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "executor/checkpoint/adapter_ids.h"
+#include "executor/checkpoint/parameter_metadata.h"
 #include "executor/device/variables.h"
-#include "frontend/readers/column_table.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
 
@@ -36,10 +34,7 @@ struct Snapshot {
   /// Result of Device::tuning_record(). A resumed run passes this record as
   /// ExecutorOptions::tuning_record, selects the same kernels, and so computes the same bits.
   std::map<std::string, std::string> tuning_record;
-  ColumnTablePtr column_table;              ///< result of Executor::column_table()
-  std::set<std::string> merged_adapters;    ///< MergedAdapters::ids()
-  AdapterOrigins adapter_origins;           ///< MergedAdapters::origins()
-  std::map<std::string, std::string> lora;  ///< lora_metadata()
+  ParameterMetadata metadata;               ///< of the file that holds the parameters
   std::vector<SnapshotVariable> variables;  ///< all variables except caches and scratch variables
 
   const SnapshotVariable* find(std::string_view name) const;  ///< null if there is no such variable
@@ -49,7 +44,8 @@ struct Snapshot {
 std::unique_ptr<ir::Program> strip_locations(const ir::Program& recorded);
 
 /// Returns the XXH3 hash of the recorded program's text. The text omits the `train` ops, the
-/// parameters' training settings, kept gradients, outputs with kDumpPrefix and source locations.
+/// parameters' training settings, kept gradients, outputs with kDumpPrefix, source locations and op
+/// ids: ids depend on the order of calls such as lora().
 uint64_t program_hash(const ir::Program& recorded);
 
 /// Takes a snapshot of the variables, sorted by name. `value` returns a variable's value, or

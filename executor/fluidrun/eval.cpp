@@ -41,7 +41,7 @@ int run(const EvalFlags& flags) {
   set_profile(options, flags.profile);
   Trainer trainer(program, place_of(flags.place), options);
   Executor& executor = trainer.executor();
-  load_parameters(executor, flags.params);
+  load_parameters(program, flags.params, executor);
   executor.prepare(
       {.eval = reader.batch_sizes(), .lengths = lengths_of(executor, reader.source())});
   print_memory_report(executor, {&reader}, before, opened);

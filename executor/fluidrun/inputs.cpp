@@ -14,6 +14,8 @@
 #include "executor/launcher/print_to.h"
 #include "executor/session/batch_length.h"
 #include "executor/session/feeds.h"
+#include "frontend/files/byte_source.h"
+#include "frontend/files/safetensors.h"
 #include "frontend/lora.h"
 #include "frontend/readers/spec.h"
 #include "frontend/readers/stage_spec.h"
@@ -172,6 +174,20 @@ DataSource open_with_table(const std::string& spec, const std::string& split,
   return source;
 }
 
+/// Throws UserError if the file of --params holds adapters without the weights, unless
+/// --params-partial is given.
+void check_holds_weights(const LoadReport& report, const ParamsFlags& flags) {
+  if (report.kept.empty() || flags.partial) return;
+  throw UserError(fmt::format(
+      "{}: the file holds adapters without '{}': give the weights with --params, and this file "
+      "with --adapters",
+      flags.path, report.kept.front()));
+}
+
+void print_unread(const char* flag, const std::string& instead) {
+  print_to(stderr, "{} is not read: {} is\n", flag, instead);
+}
+
 }  // namespace
 
 Program open_program(const std::string& name) {
@@ -239,34 +255,51 @@ LoadOptions ParamsFlags::load_options() const {
           .partial = partial};
 }
 
-void check_holds_weights(const LoadReport& report, const ParamsFlags& flags) {
-  if (report.kept.empty() || flags.partial) return;
-  throw UserError(fmt::format(
-      "{}: the file holds adapters without '{}': give the weights with --params, and this file "
-      "with --adapters",
-      flags.path, report.kept.front()));
-}
-
-void print_load_report(const LoadReport& report, const ParamsFlags& flags) {
-  if (!flags.partial && flags.maps.empty()) return;
-  print_to(stderr, "{}: {}", flags.path, report.text());
-}
-
-void load_parameters(Executor& executor, const ParamsFlags& flags) {
-  if (!flags.path.empty()) {
-    const LoadReport report = executor.load(flags.path, flags.load_options());
-    check_holds_weights(report, flags);
-    print_load_report(report, flags);
+std::string weights_file(const Program& program, const ParamsFlags& flags) {
+  if (flags.adapters.empty()) return flags.path;
+  std::set<std::string> held;
+  for (const TensorEntry& entry :
+       parse_safetensors_header(FileBytes(flags.adapters), flags.adapters).entries) {
+    held.insert(entry.name);
   }
-  if (!flags.adapters.empty()) print_untrained_note(executor.load(flags.adapters), flags);
+  const bool holds_all = std::ranges::all_of(program.ir().main().ops, [&](const auto& op) {
+    const bool is_weight =
+        is_variable(*op) && !is_lora_adapter(*op) && !is_cache(*op) && op->symbol != kRandomState;
+    return !is_weight || held.contains(op->symbol);
+  });
+  return holds_all ? flags.adapters : flags.path;
+}
+
+void load_parameters(const Program& program, const ParamsFlags& flags, bool prints, LoadFile load) {
+  const std::string weights = weights_file(program, flags);
+  if (!flags.path.empty() && weights == flags.path) {
+    const LoadReport report = load(flags.path, flags.load_options());
+    check_holds_weights(report, flags);
+    if (prints && (flags.partial || !flags.maps.empty())) {
+      print_to(stderr, "{}: {}", flags.path, report.text());
+    }
+  } else if (!flags.path.empty() && prints) {
+    print_unread("--params", weights);
+  }
+  if (flags.adapters.empty()) return;
+  load(flags.adapters, {});
+  if (weights.empty() && prints) print_untrained_weights();
+}
+
+void load_parameters(const Program& program, const ParamsFlags& flags, Executor& executor) {
+  load_parameters(program, flags, /*prints=*/true,
+                  [&](const std::string& path, const LoadOptions& options) {
+                    return executor.load(path, options);
+                  });
 }
 
 void print_untrained_weights() {
   print_to(stderr, "without --params: the frozen weights are untrained, as initialised\n");
 }
 
-void print_untrained_note(const LoadReport& adapters, const ParamsFlags& flags) {
-  if (flags.path.empty() && !adapters.kept.empty()) print_untrained_weights();
+void print_unread_files(const ParamsFlags& flags, const std::string& instead) {
+  if (!flags.path.empty()) print_unread("--params", instead);
+  if (!flags.adapters.empty()) print_unread("--adapters", instead);
 }
 
 void print_untrained_note(const Executor& executor, const ParamsFlags& flags) {

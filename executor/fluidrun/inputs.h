@@ -11,6 +11,7 @@
 #include "executor/options/world.h"
 #include "frontend/program.h"
 #include "frontend/readers/reader.h"
+#include "ir/function_ref.h"
 
 namespace CLI {
 class App;
@@ -42,19 +43,21 @@ struct ParamsFlags {
 void add_params_flags(CLI::App& command, ParamsFlags& flags);
 /// Opens a program. If --adapters is given, adds the adapters in its file to the program.
 Program open_program(const std::string& name, const ParamsFlags& flags);
-/// Loads the files of --params and --adapters, if given. Calls check_holds_weights() and
-/// print_load_report() for --params.
-void load_parameters(Executor& executor, const ParamsFlags& flags);
-/// Throws UserError if the file of --params holds adapters without the weights, unless
-/// --params-partial is given.
-void check_holds_weights(const LoadReport& report, const ParamsFlags& flags);
-/// Prints `report` to stderr if --params-map or --params-partial is given.
-void print_load_report(const LoadReport& report, const ParamsFlags& flags);
+/// Returns the file that load_parameters() reads the weights from: --params, or --adapters if that
+/// file holds all variables of the program beside adapters, as a checkpoint's does; empty: none.
+std::string weights_file(const Program& program, const ParamsFlags& flags);
+/// Loads the files of --params and --adapters, if given, by calls of `load`, which loads a file as
+/// Executor::load() does. Throws UserError if the file of --params holds adapters without the
+/// weights, unless --params-partial is given. With `prints`, prints to stderr which flag is not
+/// read, the report of --params-map and --params-partial, and that weights beside adapters are
+/// untrained.
+using LoadFile = FunctionRef<LoadReport(const std::string& path, const LoadOptions& options)>;
+void load_parameters(const Program& program, const ParamsFlags& flags, bool prints, LoadFile load);
+void load_parameters(const Program& program, const ParamsFlags& flags, Executor& executor);
 /// Prints to stderr that the weights beside adapters are untrained.
 void print_untrained_weights();
-/// Calls print_untrained_weights() if --params is not given and the file of --adapters lacks
-/// weights.
-void print_untrained_note(const LoadReport& adapters, const ParamsFlags& flags);
+/// Prints to stderr which of --params and --adapters are not read, because the file `instead` is.
+void print_unread_files(const ParamsFlags& flags, const std::string& instead);
 /// If neither --params nor --adapters is given, prints to stderr that the parameters are untrained.
 void print_untrained_note(const Executor& executor, const ParamsFlags& flags);
 

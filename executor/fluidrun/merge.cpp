@@ -34,13 +34,16 @@ std::optional<DType> dtype_of_weights(const std::string& path) {
 }
 
 int run(const MergeFlags& flags) {
-  if (flags.params.path.empty() || flags.params.adapters.empty()) {
-    throw UserError("merge needs the weights, --params, and their adapters, --adapters");
-  }
+  const std::string needs =
+      "merge needs the weights, --params, and their adapters, --adapters; a checkpoint's "
+      "parameters.safetensors holds both: give it with --adapters";
+  if (flags.params.adapters.empty()) throw UserError(needs);
   check_writable(flags.save);
   const Program program = open_program(flags.program, flags.params);
-  Executor executor(program, cpu(), {.precision = {.dtype = dtype_of_weights(flags.params.path)}});
-  load_parameters(executor, flags.params);
+  const std::string weights = weights_file(program, flags.params);
+  if (weights.empty()) throw UserError(needs);
+  Executor executor(program, cpu(), {.precision = {.dtype = dtype_of_weights(weights)}});
+  load_parameters(program, flags.params, executor);
   executor.save(flags.save, {.merge_adapters = true});
   return 0;
 }
@@ -58,9 +61,11 @@ void add_merge(CLI::App& app, Action& action) {
   command->footer(
       "Examples:\n"
       "  fluidrun merge char_gpt --params base.safetensors --adapters lora.safetensors \\\n"
-      "    --save merged.safetensors\n\n"
+      "    --save merged.safetensors\n"
+      "  fluidrun merge char_gpt --adapters run/last/parameters.safetensors --save "
+      "merged.safetensors\n\n"
       "Notes:\n"
-      "  The program without adapters loads the merged file, which is f64 if that of --params is.");
+      "  The program without adapters loads the merged file, which is f64 if the weights are.");
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
 

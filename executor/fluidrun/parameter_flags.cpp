@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "executor/fluidrun/help.h"
+#include "executor/launcher/print_to.h"
+#include "executor/options/world.h"
 #include "frontend/lora.h"
 #include "frontend/name_pattern.h"
 #include "frontend/parameter_groups.h"
@@ -130,7 +132,7 @@ void check_is_trained(const Program& program, const ParameterGroup& group) {
   const NamePattern pattern(group.pattern);
   std::string frozen;
   for (const auto& op : program.ir().main().ops) {
-    if (source_kind(*op) != SourceKind::parameter || !pattern.selects(op->symbol)) continue;
+    if (source_kind(*op) != SourceKind::parameter || !selects_parameter(pattern, *op)) continue;
     if (!is_frozen_variable(*op)) return;
     if (frozen.empty()) frozen = op->symbol;
   }
@@ -167,9 +169,16 @@ void set_parameters(Program& program, const ParameterFlags& flags) {
     set_parameter_groups(program, {group}, Loc());
   };
   for_each_text("--lora", flags.lora, [&](const std::string& text) {
-    if (text.find(':') == std::string::npos) return lora(program, text, {}, Loc());
-    const auto [pattern, settings] = split_settings(text, "PATTERN:rank=N", "'attention*:rank=8'");
-    lora(program, pattern, parse_lora(settings), Loc());
+    const bool has_settings = text.find(':') != std::string::npos;
+    const auto [pattern, settings] =
+        has_settings ? split_settings(text, "PATTERN:rank=N", "'attention*:rank=8'")
+                     : std::pair(text, std::string());
+    const Lora options = has_settings ? parse_lora(settings) : Lora();
+    for (const std::string& weight : lora(program, pattern, options, Loc())) {
+      if (World::from_env().rank == 0) {
+        print_to(stderr, "--lora '{}': no adapters for {}\n", text, weight);
+      }
+    }
   });
   for_each_text("--freeze", flags.freeze, [&](const std::string& pattern) {
     apply({.pattern = pattern, .trainable = false});
@@ -186,6 +195,7 @@ void set_parameters(Program& program, const ParameterFlags& flags) {
 std::string pattern_help() {
   return "Patterns:\n"
          "  A pattern names parameters or layers: conv0.w, or conv0 with all it contains.\n"
+         "  It selects low-rank adapters, in --freeze and --param, only if it contains lora_.\n"
          "  * any characters, ? one character, [0-3] one of these, [!0-3] one other, {w,b} either "
          "text\n"
          "  (*) captures characters for $1, $2... in --params-map\n";

@@ -24,7 +24,7 @@ PlannedStep StepPlanner::plan_step(int64_t batch) const {
   step.regions.feed_slots = options_.feed_slots(target_);
   Options whole = options_.passes;
   whole.batch = batch;
-  const std::vector<std::string> recipes = recipe_names(program_.ir().main());
+  const std::vector<std::string> recipes = trainable_recipes(program_.ir().main());
   if (whole.mode != Mode::train || recipes.empty()) {
     add_step(whole, step);
   } else {

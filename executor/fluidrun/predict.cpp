@@ -155,7 +155,7 @@ int run(const PredictFlags& flags) {
   const std::vector<std::string> feeds = column_names(reader.source());
   const std::vector<std::string> rows = computable_outputs(program, executor, feeds);
   for (OutputFile& file : files) file.select_outputs(program, rows);
-  load_parameters(executor, flags.params);
+  load_parameters(program, flags.params, executor);
   const std::vector<std::string> classes =
       class_names(program.ir().main(), executor.column_table().get());
   for (OutputFile& file : files) file.set_class_names(classes);

@@ -72,7 +72,7 @@ int run(const QuantizeFlags& flags) {
   check_flags(flags);
   const Program program = open_program(flags.program, flags.params);
   Executor executor(program, cpu());
-  load_parameters(executor, flags.params);
+  load_parameters(program, flags.params, executor);
   QuantizeOptions options{.keep = flags.keep, .calibration_batches = flags.calibration_batches};
   std::optional<Reader> calibration;
   if (!flags.weight_only) {

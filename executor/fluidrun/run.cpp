@@ -104,7 +104,7 @@ int run(const RunFlags& flags) {
   Executor executor(program, place_of(flags.place), executor_options(flags.place, flags.seed));
   std::vector<std::string> feeds;
   for (const auto& [name, tensor] : batch.columns) feeds.push_back(name);
-  load_parameters(executor, flags.params);
+  load_parameters(program, flags.params, executor);
   executor.prepare(
       {.predict = {batch.size}, .predict_feeds = feeds, .lengths = executor.lengths_of(batch)});
   const OutputViews outputs = executor.predict(batch);

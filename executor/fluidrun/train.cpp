@@ -198,8 +198,8 @@ class Training {
     wait_for_validation();
     if (!trainer_.resumes()) {
       load_parameters();
-    } else if (!flags_.params.path.empty() && is_rank_0()) {
-      print_to(stderr, "--params is not read: {} is\n", trainer_.resumed_path());
+    } else if (is_rank_0()) {
+      print_unread_files(flags_.params, trainer_.resumed_path());
     }
     if (flags_.finds_lr()) return find_learning_rate();
     FitOptions options = fit_options();
@@ -309,18 +309,14 @@ class Training {
 
   void load_parameters() {
     const ParamsFlags& params = flags_.params;
-    if (!params.path.empty()) {
-      const LoadReport report = trainer_.load(params.path, params.load_options());
-      check_holds_weights(report, params);
-      if (is_rank_0()) print_load_report(report, params);
+    const bool adapts = !flags_.parameters.lora.empty();
+    if (adapts && params.path.empty() && params.adapters.empty() && is_rank_0()) {
+      print_untrained_weights();
     }
-    const bool adapts = !flags_.parameters.lora.empty() && params.path.empty();
-    if (params.adapters.empty()) {
-      if (adapts && is_rank_0()) print_untrained_weights();
-      return;
-    }
-    const LoadReport report = trainer_.load(params.adapters);
-    if (is_rank_0()) print_untrained_note(report, params);
+    fluid::load_parameters(program_, params, is_rank_0(),
+                           [&](const std::string& path, const LoadOptions& options) {
+                             return trainer_.load(path, options);
+                           });
   }
 
   /// Runs a learning rate range test instead of training.

@@ -33,8 +33,9 @@ void ParameterAverages::set_in_use(bool in_use) {
   }
   std::set<std::string> replaced;
   for (const ir::Op* train : recipes) {
-    const std::string counter = recipe_state(recipe_name(*train), kUpdateCounter);
-    if (values.value(variables.at(counter)).item() == 0) continue;
+    // A recipe whose parameters are frozen has no step, and no counter.
+    const Variable* counter = variables.find(recipe_state(recipe_name(*train), kUpdateCounter));
+    if (counter == nullptr || values.value(*counter).item() == 0) continue;
     for (const Variable& parameter : variables.all()) {
       const Variable* average = variables.find(average_name(*train, parameter.name));
       if (average == nullptr || !replaced.insert(parameter.name).second) continue;

@@ -14,6 +14,7 @@ namespace {
 
 FitRecipe fit_recipe(const ir::Graph& graph, const std::string& name, int64_t steps) {
   const ir::Op& train = recipe_named(graph, name);
+  if (!trains_parameters(train)) throw_nothing_to_train(train);
   FitRecipe recipe{
       .name = recipe_name(train), .steps = steps, .loss = {}, .lr = train.attrs.get_or("lr", 0.0)};
   const auto loss = std::ranges::find(graph.outputs, unpenalized_loss(train), &ir::Output::value);

@@ -22,7 +22,8 @@ struct FitRecipe {
 class RecipeCycle {
  public:
   /// Throws UserError if `program` has no recipe, or has several and `steps` is empty. Also throws
-  /// for an unknown or repeated recipe in `steps`, and for a number of steps below 1.
+  /// for an unknown or repeated recipe in `steps`, for a recipe without a trainable parameter, and
+  /// for a number of steps below 1.
   RecipeCycle(const Program& program, const std::vector<RecipeSteps>& steps);
 
   const std::vector<FitRecipe>& recipes() const { return recipes_; }

@@ -73,7 +73,7 @@ StepCost cost_of(const Program& program, Place place, const ExecutorOptions& opt
   Options step = settings.passes;
   step.batch = options.batch;
   std::vector<PreparedStep*> steps;
-  for (const std::string& recipe : recipe_names(program.ir().main())) {
+  for (const std::string& recipe : trainable_recipes(program.ir().main())) {
     step.recipe = recipe;
     steps.push_back(&session.prepare(step));
   }

@@ -109,8 +109,9 @@ int64_t now_ns() {
 }  // namespace
 
 void TextScan::check_that_rows_are_left(const DataArgs& args, int64_t samples) const {
-  const bool has_dropped_all = std::ssize(left_out) == samples && skipped.count < samples;
-  if (has_dropped_all) args.fail("missing=drop leaves out every row");
+  if (samples == 0 || std::ssize(left_out) < samples) return;
+  if (skipped.count < samples) args.fail("missing=drop leaves out every row");
+  args.fail("all " + std::to_string(samples) + " records are bad: " + skipped.errors.front());
 }
 
 TextScanCache::TextScanCache(const DataArgs& args)

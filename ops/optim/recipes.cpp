@@ -45,6 +45,40 @@ std::set<std::string> trained_parameters(const ir::Op& train) {
   return {names.begin(), names.end()};
 }
 
+bool trains_parameters(const ir::Op& train) {
+  const std::set<std::string> names = trained_parameters(train);
+  std::set<const ir::Op*> seen;
+  std::vector<const ir::Op*> unvisited = {train.operands.at(0).op()};
+  while (!unvisited.empty()) {
+    const ir::Op* op = unvisited.back();
+    unvisited.pop_back();
+    if (!seen.insert(op).second || op->name == "stop_gradient") continue;
+    if (source_kind(*op) == SourceKind::parameter && op->attrs.get_or("trainable", true) &&
+        (names.empty() || names.contains(op->symbol))) {
+      return true;
+    }
+    for (const Value operand : op->operands) {
+      if (is_float(operand.dtype())) unvisited.push_back(operand.op());
+    }
+  }
+  return false;
+}
+
+std::vector<std::string> trainable_recipes(const ir::Graph& graph) {
+  std::vector<std::string> names;
+  for (const ir::Op* train : recipes_of(graph)) {
+    if (trains_parameters(*train)) names.push_back(recipe_name(*train));
+  }
+  return names.empty() ? recipe_names(graph) : names;
+}
+
+void throw_nothing_to_train(const ir::Op& train) {
+  const std::string name = recipe_name(train);
+  throw UserError(train.loc,
+                  (name.empty() ? "" : "recipe '" + name + "': ") +
+                      "the loss does not depend on any trainable parameter: nothing to train");
+}
+
 Value unpenalized_loss(const ir::Op& train) {
   Value loss = train.operands.at(0);
   auto penalties = train.attrs.get_or("penalties", int64_t{0});

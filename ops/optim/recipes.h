@@ -22,6 +22,15 @@ std::vector<std::string> recipe_names(const ir::Graph& graph);
 /// depends on.
 std::set<std::string> trained_parameters(const ir::Op& train);
 
+/// Whether the loss of a recipe depends on a parameter that the recipe trains and that is not
+/// frozen. Paths through stop_gradient do not count.
+bool trains_parameters(const ir::Op& train);
+/// Names of the recipes for which steps are compiled: those that train parameters, or all if none
+/// does. In recorded order.
+std::vector<std::string> trainable_recipes(const ir::Graph& graph);
+/// Throws the UserError about a recipe that trains no parameter.
+[[noreturn]] void throw_nothing_to_train(const ir::Op& train);
+
 /// The loss of a recipe without the weight penalties (l1, l2) of its parameters.
 Value unpenalized_loss(const ir::Op& train);
 

@@ -113,6 +113,10 @@ TEST_F(FineTuningRuns, OfAdaptersAreEqual) {
   const Result from_checkpoint = run("eval" + checkpoint + "--data 'synthetic-linear?n=40'");
   ASSERT_EQ(from_checkpoint.code, 0) << from_checkpoint.output;
   EXPECT_EQ(run("merge" + checkpoint + "--save of_checkpoint.safetensors").code, 0);
+  const std::string alone = " net.fir --adapters run/last/parameters.safetensors ";
+  EXPECT_EQ(run("merge" + alone + "--save alone.safetensors").code, 0);
+  expect_equal(read_safetensors(dir_.file("alone.safetensors")),
+               read_safetensors(dir_.file("of_checkpoint.safetensors")), 0, "without --params");
   EXPECT_EQ(run("merge" + files + "--save merged.safetensors").code, 0);
   expect_equal(read_safetensors(dir_.file("merged.safetensors")),
                read_safetensors(dir_.file("of_checkpoint.safetensors")), 1e-6, "merged");
@@ -129,6 +133,7 @@ TEST_F(FineTuningRuns, OfAdaptersAreEqual) {
           "--data 'synthetic-linear?n=40'");
   ASSERT_EQ(replaced.code, 0) << "the checkpoint has the weights, too: " << replaced.output;
   EXPECT_NEAR(loss(replaced), loss(adapted), 1e-5 * loss(adapted));
+  EXPECT_TRUE(states(replaced.output, "--params is not read: run/last/parameters.safetensors is"));
   const std::string twice = " net.fir --params merged.safetensors --adapters lora.safetensors ";
   const std::string message =
       "lora.safetensors: the adapters of 'a.w' are merged into the weights already";
@@ -163,6 +168,8 @@ TEST_F(FineTuningRuns, OfAdaptersNeedTheWeights) {
     expect_late_error(command + files + "--data 'synthetic-linear?n=40'", message);
   }
   expect_error("merge" + files + "--save m.safetensors", message);
+  expect_error("merge net.fir --adapters lora.safetensors --save m.safetensors",
+               "merge needs --params --adapters");
   const Result partial = run("eval" + files + "--params-partial --data 'synthetic-linear?n=40'");
   EXPECT_TRUE(states(partial.output, "2 not in this file of adapters, left as they are: 'a.w'"))
       << partial.output;
@@ -201,6 +208,59 @@ TEST_F(FineTuningRuns, OfAdaptersKeepATrainedHead) {
   const std::string sgd = base + "--lora a:rank=1 --optimizer sgd --checkpoint-dir run ";
   train(sgd + "--param b.w:train=1");
   EXPECT_EQ(train(sgd + "--resume").tensors.size(), 3U) << "the checkpoint lists b.w";
+}
+
+TEST_F(FineTuningRuns, OfAdaptersResume) {
+  const std::string adapters = "--lora a:rank=2,alpha=4 --lora b:rank=1 ";
+  const TensorFile plain = train(adapters);
+  train(adapters + "--max-steps 3 --checkpoint-dir run");
+  const auto expect_resumed = [&](const std::string& flags) {
+    std::filesystem::copy(
+        dir_.file("run"), dir_.file("more"),
+        std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
+    expect_equal(plain, train("--checkpoint-dir more --resume " + flags), 0, flags);
+    std::filesystem::remove_all(dir_.file("more"));
+  };
+  expect_resumed("--lora b:rank=1 --lora a:rank=2,alpha=4");
+  expect_resumed("--adapters run/last/parameters.safetensors");
+  const std::string resume =
+      "train net.fir --data 'synthetic-linear?n=40&shuffle=1' --batch 20 --checkpoint-dir run "
+      "--resume ";
+  const Result note = run(resume +
+                          "--max-steps 3 --adapters run/last/parameters.safetensors "
+                          "--params out.safetensors");
+  ASSERT_EQ(note.code, 0) << note.output;
+  for (const std::string flag : {"--params", "--adapters"}) {
+    EXPECT_TRUE(states(note.output, flag + " is not read: run/step-0000000003 is")) << note.output;
+  }
+  expect_late_error(resume + "--lora a:rank=1 --lora b:rank=1",
+                    "run/step-0000000003: its adapters differ: in the checkpoint "
+                    "'a.w:rank=2,alpha=4.0', now 'a.w:rank=1,alpha=8.0'; resume with --lora, or "
+                    "with --adapters and the parameters.safetensors of the checkpoint");
+  expect_late_error(resume,
+                    "in the checkpoint 'a.w:rank=2,alpha=4.0', 'b.w:rank=1,alpha=8.0', "
+                    "now none");
+  expect_late_error(resume + adapters + "--param b.w:train=1",
+                    "parameter 'b.w' is frozen in the checkpoint and trains now");
+}
+
+TEST_F(FineTuningRuns, OfAdaptersLeaveOutTiedWeights) {
+  std::string text = kNetwork;
+  const std::string error = "  %e = sub(%p, %y) : f32[?, 1]\n";
+  text.replace(text.find(error), error.size(),
+               "  %bt = transpose(%b) : f32[1, 8]\n"
+               "  %q = matmul(%p, %bt) : f32[?, 8]\n"
+               "  %z = matmul(%q, %b) : f32[?, 1]\n"
+               "  %e = sub(%z, %y) : f32[?, 1]\n");
+  write_plain(dir_.file("net.fir"), text);
+  const std::string reader = "'b.w', which 'transpose' (%bt) reads, too";
+  const std::string train = "train net.fir --data 'synthetic-linear?n=40' --batch 20 --lora ";
+  const Result left_out = run(train + "'*:rank=1' --save lora.safetensors");
+  ASSERT_EQ(left_out.code, 0) << left_out.output;
+  EXPECT_TRUE(states(left_out.output, "--lora '*:rank=1': no adapters for " + reader))
+      << left_out.output;
+  EXPECT_EQ(read_safetensors(dir_.file("lora.safetensors")).tensors.size(), 2U);
+  expect_error(train + "b:rank=1", "--lora 'b:rank=1': lora: adapters cannot replace " + reader);
 }
 
 TEST_F(FineTuningRuns, OfAdaptersHaveTheirDefaults) {

@@ -173,6 +173,36 @@ TEST_F(RecipesOfAProgram, WithoutATrainableParameterAreNamed) {
                     "recipe 'squares': the loss does not depend on any trainable parameter");
 }
 
+/// A recipe outside the cycle may have nothing to train, such as a frozen discriminator.
+TEST_F(RecipesOfAProgram, OutsideTheCycleMayBeFrozen) {
+  std::string text = kTwo;
+  text.insert(text.find("  train(%squares)"),
+              R"(  %v = param "v" {init = "constant", value = 1.0} : f32[]
+  %fixed = stop_gradient(%squares) : f32[]
+  %scaled = mul(%fixed, %v) : f32[]
+)");
+  text.replace(text.find("train(%squares)"), 15, "train(%scaled)");
+  write_plain(dir_.file("three.fir"), text);
+  const std::string frozen =
+      "train three.fir --data synthetic-linear?n=50 --batch 10 --freeze v --recipes ";
+  const Result whole = run(frozen + "d --save whole.safetensors");
+  ASSERT_EQ(whole.code, 0) << whole.output;
+  ASSERT_EQ(run(frozen + "d --max-steps 2 --checkpoint-dir run").code, 0);
+  const Result resumed = run(frozen + "d --checkpoint-dir run --resume --save part.safetensors");
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  for (int64_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(read_safetensors(dir_.file("part.safetensors")).find("w")->at(i),
+              read_safetensors(dir_.file("whole.safetensors")).find("w")->at(i));
+  }
+  const Result auto_amp = run(frozen + "d --amp auto --cache-dir kernels");
+  EXPECT_EQ(auto_amp.code, 0) << auto_amp.output;
+  const Result planned = run("plan three.fir --freeze v");
+  EXPECT_EQ(planned.code, 0) << planned.output;
+  expect_error(frozen + "d,s",
+               "recipe 'squares': the loss does not depend on any trainable parameter: nothing to "
+               "train");
+}
+
 TEST_F(RecipesOfAProgram, ChooseTheirPrecisionTogether) {
   const std::string train = kTrain + "--recipes s,d --amp auto --cache-dir kernels ";
   const Result first = run(train), again = run(train);

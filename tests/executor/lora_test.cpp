@@ -15,6 +15,7 @@
 #include "frontend/files/safetensors.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
+#include "ir/atomic_file.h"
 #include "ops/operators.h"
 #include "tests/support/all_within.h"
 #include "tests/support/errors.h"
@@ -157,7 +158,7 @@ TEST(Lora, IsNotAppliedTwice) {
   run_steps(other);  // other adapters, to be merged, too
   other.save(again, {.merge_adapters = true});
   const Snapshot snapshot = other.snapshot();
-  EXPECT_EQ(snapshot.merged_adapters.size(), 2U);
+  EXPECT_EQ(snapshot.metadata.merged_adapters.size(), 2U);
   other.load(base);
   other.load(adapters);
   expect_user_error([&] { other.load(merged); }, "m.safetensors: " + message);
@@ -219,12 +220,165 @@ TEST(Lora, KeepsTrainingWhatItsFileTrained) {
   expect_kept(again);
 }
 
+/// x w and tanh(x w) w^T: adapters replace w in both products.
+TEST(Lora, ReachesTransposedProducts) {
+  const auto tied = [] {
+    Program net("tied");
+    const Value x = net.data("x", {kBatch, kFeatures}, f64);
+    const Value w = net.parameter("w", {kFeatures, kHidden}, Init::normal(0, 1), {.dtype = f64});
+    const Value z = matmul(tanh(matmul(x, w)), w, {.transpose_b = true});
+    net.output("z", z);
+    net.output("loss", mean(square(z - x)));
+    minimize(mean(square(z - x)), Adam{.lr = 0.05});
+    return net;
+  };
+  Program adapted = tied();
+  EXPECT_TRUE(lora(adapted, "w", {.rank = 2, .alpha = 3}).empty());
+  EXPECT_EQ(lora_adapters(adapted.ir()).size(), 1U);
+  const TempDir dir;
+  Executor trained(adapted, cpu(), {.batch = kSamples}), plain(tied(), cpu());
+  const Batch batch{.size = kSamples,
+                    .columns = {{"x", golden_tensor(300, {kSamples, kFeatures})}}};
+  const double before = trained.eval(batch)["loss"].item();
+  for (uint64_t step = 0; step < kSteps; ++step) trained.run(batch);
+  EXPECT_LT(trained.eval(batch)["loss"].item(), before);
+  trained.save(dir.file("merged"), {.merge_adapters = true});
+  plain.load(dir.file("merged"));
+  testing::expect_all_within(predictions(plain), predictions(trained), 1e-14);
+}
+
+/// A merged weight would change every value that is computed from it.
+TEST(Lora, LeavesOutWeightsThatOtherOpsRead) {
+  const auto tied = [] {
+    Program net("tied");
+    const Value x = net.data("x", {kBatch, 3}, f32);
+    const Value w = net.parameter("w", {3, 2}, Init::normal(0, 1));
+    const Value v = net.parameter("v", {3, 3}, Init::normal(0, 1));
+    const Value z = matmul(tanh(matmul(matmul(x, v), w)), transpose(w));
+    net.output("z", z);
+    minimize(mean(square(z - x)), SGD{.lr = 0.1});
+    return net;
+  };
+  Program net = tied();
+  const std::string reader = "'w', which 'transpose' of lora_test.cpp";
+  expect_user_error([&] { lora(net, "w"); }, "lora: adapters cannot replace " + reader);
+  expect_user_error([&] { lora(net, "{v,w}"); }, "lora: adapters cannot replace " + reader);
+  expect_user_error([&] { lora(net, "w*"); }, "lora: adapters cannot replace " + reader);
+  const std::vector<std::string> left_out = lora(net, "*");
+  ASSERT_EQ(left_out.size(), 1U);
+  EXPECT_TRUE(left_out.front().starts_with(reader)) << left_out.front();
+  ASSERT_EQ(lora_adapters(net.ir()).size(), 1U);
+  EXPECT_EQ(lora_adapters(net.ir()).front().weight, "v");
+  const TempDir dir;
+  const std::string path = dir.file("a.safetensors");
+  write_safetensors(path, {}, {{std::string(kLoraMetadata), "w:rank=2"}});
+  Program from_file = tied();
+  expect_user_error([&] { lora_from_file(from_file, path); },
+                    "a.safetensors: adapters cannot replace " + reader);
+
+  Program shown = network(0);
+  shown.output("w", shown.ir().main().find("param", "fc0.w")->result());
+  expect_user_error([&] { lora(shown, "fc0"); }, "'fc0.w', which output 'w' reads, too");
+}
+
+TEST(Lora, FillsEqualAdaptersOfTheProgram) {
+  const TempDir dir;
+  const std::string base = dir.file("base.safetensors"), adapters = dir.file("a.safetensors");
+  Executor plain(network(0), cpu());
+  plain.save(base);
+  Executor trained(network(2), cpu(), {.batch = kSamples});
+  trained.load(base);
+  run_steps(trained);
+  trained.save(adapters);
+  Program again = network(2);
+  lora_from_file(again, adapters);
+  EXPECT_EQ(lora_adapters(again.ir()).size(), 2U);
+  Executor loaded(again, cpu());
+  loaded.load(base);
+  loaded.load(adapters);
+  EXPECT_EQ(predictions(loaded), predictions(trained));
+  Program other = network(1);
+  expect_user_error([&] { lora_from_file(other, adapters); },
+                    "a.safetensors: the adapters of 'fc0.w' have rank=2,alpha=3.0, those of the "
+                    "program rank=1,alpha=3.0");
+}
+
+/// Settings of a weight or layer are not those of its adapters.
+TEST(Lora, IsSelectedByItsOwnNames) {
+  Program net = network(2);
+  const auto attr = [&](const std::string& name, const char* setting, auto fallback) {
+    return net.ir().main().find("param", name)->attrs.get_or(setting, fallback);
+  };
+  set_parameter_groups(net, {{.pattern = "fc0", .trainable = false, .lr_scale = 10},
+                             {.pattern = "fc1.w", .trainable = true, .lr_scale = 10},
+                             {.pattern = "*", .decay_scale = 0},
+                             {.pattern = "fc1.w.lora_a", .trainable = false},
+                             {.pattern = "*lora_b", .lr_scale = 3}});
+  EXPECT_EQ(attr("fc1.w", "lr_scale", 1.0), 10);
+  for (const std::string weight : {"fc0.w", "fc1.w"}) {
+    EXPECT_EQ(attr(weight + ".lora_a", "trainable", true), weight == "fc0.w");
+    EXPECT_TRUE(attr(weight + ".lora_b", "trainable", true));
+    EXPECT_EQ(attr(weight + ".lora_a", "lr_scale", 1.0), 1);
+    EXPECT_EQ(attr(weight + ".lora_b", "lr_scale", 1.0), 3);
+    EXPECT_EQ(attr(weight + ".lora_b", "decay_scale", 1.0), 1);
+  }
+}
+
+/// A checkpoint fits the same adapters in any order of calls.
+TEST(Lora, ResumesWithTheSameAdapters) {
+  const auto adapted = [](const std::vector<std::string>& layers, int64_t rank) {
+    Program net = network(0);
+    for (const std::string& layer : layers) lora(net, layer, {.rank = rank, .alpha = 3});
+    return net;
+  };
+  Executor exe(adapted({"fc0", "fc1"}, 2), cpu(), {.batch = kSamples});
+  run_steps(exe);
+  const auto restore = [&](const Program& net) {
+    Executor resumed(net, cpu(), {.batch = kSamples});
+    resumed.restore(exe.snapshot(), "run");
+    EXPECT_EQ(predictions(resumed), predictions(exe));
+  };
+  restore(adapted({"fc1", "fc0"}, 2));
+  restore(adapted({"fc*"}, 2));
+  const std::string end =
+      "; resume with the same --lora options, or with --adapters and the parameters.safetensors "
+      "of the checkpoint";
+  const std::string both = "'fc0.w:rank=2,alpha=3.0', 'fc1.w:rank=2,alpha=3.0'";
+  expect_user_error([&] { restore(adapted({"fc*"}, 1)); },
+                    "run: its adapters differ: in the checkpoint " + both +
+                        ", now 'fc0.w:rank=1,alpha=3.0', 'fc1.w:rank=1,alpha=3.0'" + end);
+  expect_user_error([&] { restore(adapted({"fc1"}, 2)); },
+                    "in the checkpoint 'fc0.w:rank=2,alpha=3.0', now none" + end);
+  expect_user_error([&] { restore(network(0)); }, "in the checkpoint " + both + ", now none");
+  Executor plain(network(0), cpu(), {.batch = kSamples});
+  expect_user_error([&] { exe.restore(plain.snapshot(), "run"); },
+                    "run: its adapters differ: in the checkpoint none, now " + both +
+                        "; resume without adapters");
+}
+
+/// Without Fluid's checksum, square factors are not taken for PyTorch's linear weights.
+TEST(Lora, ReadsFilesOfOtherTools) {
+  const TempDir dir;
+  const std::string adapters = dir.file("a.safetensors");
+  Executor trained(network(kFeatures), cpu(), {.batch = kSamples});
+  run_steps(trained);
+  trained.save(adapters);
+  std::string bytes = read_file(adapters);
+  const size_t checksum = bytes.find("fluid.checksum");
+  ASSERT_NE(checksum, std::string::npos);
+  bytes.replace(checksum, 5, "other");
+  write_plain(adapters, bytes);
+  Executor loaded(network(kFeatures), cpu());
+  loaded.load(adapters);
+  EXPECT_EQ(values(loaded.parameter("fc0.w.lora_a")), values(trained.parameter("fc0.w.lora_a")));
+}
+
 TEST(Lora, PenalizesNoFrozenWeight) {
   Program net = network(0);
   const size_t ops = net.ir().main().ops.size();
   set_parameter_groups(net, {{.pattern = "fc0.w", .l2 = 0.5}});
   EXPECT_GT(net.ir().main().ops.size(), ops);
-  lora(net, "fc1", {.rank = 2});
+  lora(net, "fc*", {.rank = 2});
   for (const auto& op : net.ir().main().ops) {
     EXPECT_FALSE(op->attrs.has("penalties")) << op->name;
   }
@@ -248,6 +402,9 @@ TEST(Lora, RejectsWhatItCannotAdapt) {
                     "holds adapters of 'fc9.w', which is no weight; there are 'fc0.w', 'fc1.w'");
   write_safetensors(path, {}, {{std::string(kLoraMetadata), "fc0.w"}});
   expect_user_error([&] { lora_from_file(plain, path); }, "'fc0.w' describes no adapters");
+  write_safetensors(path, {}, {{std::string(kLoraMetadata), "fc0.w:alpha=nan"}});
+  expect_user_error([&] { lora_from_file(plain, path); },
+                    "a.safetensors: 'alpha=nan' is neither rank=N nor alpha=X");
 }
 
 }  // namespace

@@ -299,6 +299,25 @@ TEST(Recipes, UpdateTheRunningStatisticsThatTheirLossReads) {
 }
 
 /// The penalties of a recipe belong to no output: the outputs are the losses as the user has them.
+/// The other recipes run, and their checkpoints fit.
+TEST(Recipes, OfFrozenParametersHaveNoStep) {
+  Program net = gan({.ema = 0.9});
+  set_parameter_groups(net, {{.pattern = "discriminator", .trainable = false}});
+  const Tensor noise = golden_tensor(200, {kBatchSize, kLatent});
+  Executor exe(net, cpu(), {.batch = kBatchSize}), resumed(net, cpu(), {.batch = kBatchSize});
+  exe.run("generator", {{"image", image_of(0)}, {"noise", noise}});
+  expect_user_error(
+      [&] {
+        exe.run("discriminator", {{"image", image_of(0)}, {"noise", noise}});
+      },
+      "recipe 'discriminator': the loss does not depend on any trainable parameter");
+  resumed.restore(exe.snapshot());
+  const std::vector<double> trained = parameters_of(exe);
+  EXPECT_EQ(parameters_of(resumed), trained);
+  exe.use_averages(true);
+  EXPECT_EQ(parameters_of(exe), trained) << "there are none";
+}
+
 TEST(Recipes, KnowTheirLossesWithoutPenalties) {
   Program net("penalties");
   const Value x = net.data("x", {kBatch, 3}, f64);

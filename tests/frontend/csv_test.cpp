@@ -383,6 +383,10 @@ TEST_F(Csv, BadLinesAreSkippedOnRequest) {
   EXPECT_EQ(data.skipped.count, 2);
   EXPECT_TRUE(states(data.skipped.errors.front(), "t.csv:3: 1 fields, but the first line has 2"));
   EXPECT_EQ(data.location(1), path_ + ":5");
+  write_plain(path_, "a,b\n1\n2\n");
+  expect_user_error(
+      [&] { open_data("csv:" + path_, "train", {.bad_records = BadRecords::skip}); },
+      "data 'csv:" + path_ + "': all 2 records are bad: " + path_ + ":2: 1 fields, but the first");
 }
 
 TEST_F(Csv, SamplesAreNamedByTheirLine) {

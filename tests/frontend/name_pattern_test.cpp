@@ -30,6 +30,15 @@ TEST(NamePattern, SelectsNamesAndLayers) {
   EXPECT_FALSE(NamePattern("[^a]").matches("b"));
 }
 
+TEST(NamePattern, WithAWildcardMatchesAnyNames) {
+  for (const std::string text : {"conv*", "fc?", "layer[34]"}) {
+    EXPECT_TRUE(NamePattern(text).has_wildcard()) << text;
+  }
+  for (const std::string text : {"fc1", "{a,b}.w", "a\\*", "(fc1)"}) {
+    EXPECT_FALSE(NamePattern(text).has_wildcard()) << text;
+  }
+}
+
 TEST(NamePattern, RenamesByItsCaptures) {
   EXPECT_EQ(NamePattern("backbone.(.*)").renamed("backbone.conv1.w", "$1"), "conv1.w");
   EXPECT_EQ(NamePattern("(*).layer.([0-9]).(*)").renamed("bert.layer.3.q", "$3.b$2"), "q.b3");
