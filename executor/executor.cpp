@@ -136,6 +136,7 @@ class Executor::Impl {
         amp_choice_(chosen_amp(program, place, options, group_)),
         options_(
             with_shared_tuning_record(with_chosen_amp(std::move(options), amp_choice_), group_)),
+        recipe_count_(recipes_of(program.ir().main()).size()),
         recipes_(trainable_recipes(program.ir().main())),
         known_feeds_(feed_names(program.ir())),
         batch_length_(program.ir()),
@@ -420,11 +421,13 @@ class Executor::Impl {
   /// has no recipe called `name`, if `name` is empty and there are several recipes, or if the
   /// recipe trains no parameter.
   const std::string& checked_recipe(std::string_view name) const {
+    // Steps take the first two branches, which allocate nothing.
+    if (name.empty() && recipe_count_ <= 1 && !recipes_.empty()) return recipes_.front();
+    const auto found = std::ranges::find(recipes_, name);
+    if (found != recipes_.end() && !name.empty()) return *found;
     const ir::Op* train = recipe(name);
     if (train == nullptr) return no_recipe();
-    const auto found = std::ranges::find(recipes_, recipe_name(*train));
-    if (found == recipes_.end()) throw_nothing_to_train(*train);
-    return *found;
+    throw_nothing_to_train(*train);
   }
 
   std::string restore_local(Snapshot& from, const std::string& where) {
@@ -601,6 +604,7 @@ class Executor::Impl {
   ProcessGroup group_;
   std::optional<AmpChoice> amp_choice_;
   ExecutorOptions options_;
+  size_t recipe_count_;                              ///< including those that train nothing
   std::vector<std::string> recipes_;                 ///< result of trainable_recipes()
   std::vector<std::optional<PlateauRule>> plateau_;  ///< one element per recipe
   std::string last_recipe_;                          ///< recipe of the last training step

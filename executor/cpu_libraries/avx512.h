@@ -2,7 +2,7 @@
 
 // Functions for CPUs with AVX-512, in programs that are compiled for any x86-64 CPU. Include this
 // header in .cpp files only, inside `#if defined(__x86_64__)`. Callers check
-// cpu_supports_winograd().
+// cpu_supports_avx512().
 
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 warns in its own vector headers

@@ -1,6 +1,7 @@
 #pragma once
 
-// Library kernels on the CPU: those of the libraries that the build includes, and Winograd's.
+// Library kernels on the CPU: those of the libraries that the build includes, and our
+// own convolutions.
 
 #include <functional>
 #include <span>

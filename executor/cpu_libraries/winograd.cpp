@@ -64,15 +64,8 @@ class WinogradCall {
   using Task = void (WinogradCall::*)(int64_t begin, int64_t end);
   using ChunkTask = void (WinogradCall::*)(const Chunk& chunk, int64_t begin, int64_t end) const;
 
-  template <class Body>
-  static void parallel(int64_t n, Body body) {
-    parallel_for(
-        n, thread_count(0),
-        [](void* body, int64_t begin, int64_t end) { (*static_cast<Body*>(body))(begin, end); },
-        &body);
-  }
   void parallel_over(int64_t n, Task task) {
-    parallel(n, [&](int64_t begin, int64_t end) { (this->*task)(begin, end); });
+    parallel_for(n, [&](int64_t begin, int64_t end) { (this->*task)(begin, end); });
   }
 
   void run_workers(int64_t begin, int64_t end) {
@@ -98,7 +91,7 @@ class WinogradCall {
   void run_chunk(const Chunk& chunk) {
     const auto run = [&](int64_t n, ChunkTask task) {
       if (!plan_.is_cooperative()) return (this->*task)(chunk, 0, n);
-      parallel(n, [&](int64_t begin, int64_t end) { (this->*task)(chunk, begin, end); });
+      parallel_for(n, [&](int64_t begin, int64_t end) { (this->*task)(chunk, begin, end); });
     };
     const bool gradient = plan_.computes_filter_gradient();
     run(chunk.tiles, &WinogradCall::transform_inputs);

@@ -25,8 +25,6 @@ constexpr int64_t kMaxThreadGradientBytes = 512 << 10;
 constexpr int64_t kMaxGradientRanges = 16;
 constexpr int64_t kMinGradientRangeTiles = 64;
 
-int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 WinogradPlanesShape filters_of(const WinogradProblem& p) {
   const WinogradPlanesShape source{p.variant.planes(), 1, p.filter.source_channels()};
   return {source.planes, source.padded_columns(), p.filter.result_channels()};
@@ -54,14 +52,16 @@ WinogradChunks chunks_of(const WinogradProblem& p, const WinogradPlanesShape& fi
              : std::max(std::max(kCooperativeChunkBytes, filters.bytes() / 2) / tile_bytes,
                         kMinCooperativeTiles);
   WinogradChunks chunks{.tiles = tiles, .ranges = ranges.value_or(1), .size = 1};
-  const int64_t range_tiles = ceil_of(tiles, chunks.ranges);
-  chunks.size = ceil_of(range_tiles, ceil_of(range_tiles, most));
+  const int64_t range_tiles = divide_up(tiles, chunks.ranges);
+  chunks.size = divide_up(range_tiles, divide_up(range_tiles, most));
   return chunks;
 }
 
 }  // namespace
 
-int64_t WinogradChunks::chunks_per_range() const { return ceil_of(ceil_of(tiles, ranges), size); }
+int64_t WinogradChunks::chunks_per_range() const {
+  return divide_up(divide_up(tiles, ranges), size);
+}
 
 WinogradPlan::WinogradPlan(const WinogradProblem& p, bool may_span_images)
     : problem(p),

@@ -4,12 +4,10 @@
 
 #include <optional>
 
+#include "executor/cpu_libraries/convolution_task.h"
 #include "executor/cpu_libraries/winograd_tiles.h"
-#include "executor/device/library_task.h"
 
 namespace fluid {
-
-enum class ConvDirection { forward, input_gradient, filter_gradient };
 
 /// Table entry: the name of a library kernel, and the direction of its convolution.
 struct WinogradKernelEntry {

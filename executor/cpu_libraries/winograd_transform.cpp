@@ -351,12 +351,6 @@ struct Transforms {
 
 }  // namespace
 
-bool cpu_supports_winograd() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("f16c");
-}
-
 #define FLUID_DISPATCH_VARIANT(variant, call)                                              \
   check(variant.taps == 3 || variant.taps == 5, "Winograd's transforms of other filters"); \
   switch (variant.dtype) {                                                                 \
@@ -375,8 +369,6 @@ bool cpu_supports_winograd() {
 #else
 
 namespace fluid {
-
-bool cpu_supports_winograd() { return false; }
 
 #define FLUID_DISPATCH_VARIANT(variant, call) \
   throw InternalError("Winograd's transforms on another processor")

@@ -32,9 +32,6 @@ struct WinogradVariant {
   int planes() const { return input_tile() * input_tile(); }
 };
 
-/// Whether this CPU has AVX-512, which the functions below need.
-bool cpu_supports_winograd();
-
 /// Addresses of a tile's pixels, row by row. A smaller input tile uses only the first entries.
 using WinogradInputPixels = std::array<std::byte*, kWinogradMaxInputTile * kWinogradMaxInputTile>;
 using WinogradOutputPixels = std::array<std::byte*, kWinogradOutputTile * kWinogradOutputTile>;

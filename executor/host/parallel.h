@@ -44,6 +44,16 @@ void run_blocks(const CompiledKernel& kernel, void* const* buffers, int64_t batc
 void parallel_for(int64_t n, int threads, void (*body)(void* context, int64_t begin, int64_t end),
                   void* context);
 
+/// Calls `body(begin, end)` for each chunk of [0, n), as above, on the threads of the library calls
+/// of this thread.
+template <class Body>
+void parallel_for(int64_t n, Body body) {
+  parallel_for(
+      n, thread_count(0),
+      [](void* body, int64_t begin, int64_t end) { (*static_cast<Body*>(body))(begin, end); },
+      &body);
+}
+
 /// Limits the spinning of idle threads in a pool of `threads` threads. A waiting libgomp thread
 /// spins for 300,000 iterations, which takes CPU time from other work. libgomp lowers the limit to
 /// 100 iterations when it manages more threads than CPUs (GOMP_SPINCOUNT in the libgomp manual;

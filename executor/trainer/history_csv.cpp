@@ -17,17 +17,17 @@
 namespace fluid {
 namespace {
 
-using Row = std::vector<std::pair<std::string, std::string>>;
+using CsvRow = std::vector<std::pair<std::string, std::string>>;
 
 const std::string kEpoch = "epoch";
 
-std::string value_of(const Row& row, const std::string& column) {
-  const auto found = std::ranges::find(row, column, &Row::value_type::first);
+std::string value_of(const CsvRow& row, const std::string& column) {
+  const auto found = std::ranges::find(row, column, &CsvRow::value_type::first);
   return found == row.end() ? "" : found->second;
 }
 
 /// The rows of a file that HistoryCsv wrote.
-std::vector<Row> read_rows(const std::string& path) {
+std::vector<CsvRow> read_rows(const std::string& path) {
   const std::string text = read_gz_or_plain(path);
   CsvParser parser(text, path);
   if (!parser.next()) return {};
@@ -35,9 +35,9 @@ std::vector<Row> read_rows(const std::string& path) {
   if (columns.empty() || columns.front() != kEpoch) {
     throw UserError("'" + path + "' is not a history of epochs: its first column is not 'epoch'");
   }
-  std::vector<Row> rows;
+  std::vector<CsvRow> rows;
   while (parser.next()) {
-    Row& row = rows.emplace_back();
+    CsvRow& row = rows.emplace_back();
     for (size_t i = 0; i < std::min(columns.size(), parser.fields().size()); ++i) {
       row.emplace_back(columns[i], parser.fields()[i]);
     }
@@ -64,7 +64,7 @@ void HistoryCsv::begin(const BeginEvent& begin) {
   rates_.clear();
   if (begin.epochs == 0 || !std::filesystem::exists(path_)) return;
   rows_ = read_rows(path_);
-  std::erase_if(rows_, [&](const Row& row) {
+  std::erase_if(rows_, [&](const CsvRow& row) {
     return parse_number<int64_t>(value_of(row, kEpoch)).value_or(INT64_MAX) > begin.epochs;
   });
 }
@@ -72,23 +72,23 @@ void HistoryCsv::begin(const BeginEvent& begin) {
 void HistoryCsv::add(const StepEvent& step) { rates_[step.recipe] = step.learning_rate; }
 
 void HistoryCsv::add(const EpochEvent& epoch) {
-  Row row = {{kEpoch, std::to_string(epoch.epoch)},
-             {"steps", std::to_string(epoch.steps)},
-             {"complete", epoch.complete ? "1" : "0"},
-             {"best", epoch.best ? "1" : "0"},
-             {"ms_per_step", fmt::format("{:.6g}", epoch.ms_per_step)},
-             {"seconds", fmt::format("{:.6g}", epoch.seconds)}};
+  CsvRow row = {{kEpoch, std::to_string(epoch.epoch)},
+                {"steps", std::to_string(epoch.steps)},
+                {"complete", epoch.complete ? "1" : "0"},
+                {"best", epoch.best ? "1" : "0"},
+                {"ms_per_step", fmt::format("{:.6g}", epoch.ms_per_step)},
+                {"seconds", fmt::format("{:.6g}", epoch.seconds)}};
   const auto number = [](double value) { return fmt::format("{:.9g}", clear_nan_sign(value)); };
   for (const auto& [recipe, rate] : std::exchange(rates_, {})) {
     row.emplace_back(recipe.empty() ? "lr" : "lr_" + recipe, number(rate));
   }
-  const Row event = row;
+  const CsvRow event = row;
   for (const auto& [name, value] : epoch.training) {
-    const bool is_taken = std::ranges::find(event, name, &Row::value_type::first) != event.end();
+    const bool is_taken = std::ranges::find(event, name, &CsvRow::value_type::first) != event.end();
     row.emplace_back((is_taken ? "train_" : "") + name, number(value));
   }
   for (const auto& [name, value] : epoch.validation) row.emplace_back("val_" + name, number(value));
-  std::erase_if(rows_, [&](const Row& r) { return value_of(r, kEpoch) == row.front().second; });
+  std::erase_if(rows_, [&](const CsvRow& r) { return value_of(r, kEpoch) == row.front().second; });
   rows_.push_back(std::move(row));
   if (!failure_.empty()) return;
   try {
@@ -100,7 +100,7 @@ void HistoryCsv::add(const EpochEvent& epoch) {
 
 void HistoryCsv::write() {
   std::vector<std::string> columns;  // in order of first occurrence
-  for (const Row& row : rows_) {
+  for (const CsvRow& row : rows_) {
     for (const auto& [column, value] : row) {
       if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
     }
@@ -113,7 +113,7 @@ void HistoryCsv::write() {
     text += "\n";
   };
   add_line([](const std::string& column) { return column; });
-  for (const Row& row : rows_) {
+  for (const CsvRow& row : rows_) {
     add_line([&](const std::string& column) { return value_of(row, column); });
   }
   write_file_atomically(path_, text);

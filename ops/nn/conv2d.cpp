@@ -50,6 +50,7 @@ OpDef conv2d_op() {
   return conv_def(2, {{KernelDevice::cpu, "onednn.conv2d"},
                       {KernelDevice::cpu, "winograd.conv2d"},
                       {KernelDevice::cpu, "winograd.conv2d_across"},
+                      {KernelDevice::cpu, "direct.conv2d"},
                       {KernelDevice::cuda, "cudnn.conv2d"}});
 }
 

@@ -59,6 +59,7 @@ OpDef conv_grad_input_def(int dims, std::vector<LibraryKernel> kernels) {
 OpDef conv2d_grad_input_op() {
   return conv_grad_input_def(2, {{KernelDevice::cpu, "onednn.conv2d_grad_input"},
                                  {KernelDevice::cpu, "winograd.conv2d_grad_input"},
+                                 {KernelDevice::cpu, "direct.conv2d_grad_input"},
                                  {KernelDevice::cuda, "cudnn.conv2d_grad_input"}});
 }
 

@@ -148,7 +148,7 @@ TEST_F(KernelTuning, DropsKernelsThatFail) {
   record.begin()->second = entry.dump();
   KernelTuner tuner(describe_host(1), {.record = record});
   for (const KernelCandidate& c : tuner.measured(predicted(p, {})).libraries) {
-    EXPECT_EQ(c.kernel, "onednn.conv2d");
+    EXPECT_FALSE(c.kernel.starts_with("winograd")) << c.kernel;
   }
 }
 

@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 
+#include "executor/cpu_libraries/avx512_support.h"
 #include "executor/cpu_libraries/winograd_tiles.h"
 #include "executor/host/parallel.h"
 #include "ops/internal_functions.h"
@@ -86,7 +87,7 @@ struct Forward : LibraryProgram {
 class Winograd : public ::testing::TestWithParam<DType> {
  protected:
   void SetUp() override {
-    if (!cpu_supports_winograd()) GTEST_SKIP() << "the processor lacks AVX-512";
+    if (!cpu_supports_avx512()) GTEST_SKIP() << "the processor lacks AVX-512";
   }
 
   static void expect_candidates(LibraryProgram& p, size_t candidates) {
