@@ -62,15 +62,15 @@ struct DirectPlan {
   }
   int64_t workspace() const { return images.padded_bytes() + ranges * filter_bytes(); }
 
-  /// Predicts the time of a call. Measured on two cores with AVX-512 (Zen 4): products reach 0.8 of
-  /// the peak FLOP/s with many source channels, 0.65 with 3 and 0.45 with one.
+  /// Predicts the time of a call. Measured on two cores with AVX-512 (Zen 4): products reach 0.75
+  /// to 0.8 of the peak FLOP/s with many source channels, 0.6 to 0.75 with 3 and 0.35 with one.
   double predicted_seconds(double flops_per_second, double bytes_per_second) const {
     constexpr int64_t kLanes = 16;
     double terms = 0;  // of all pixels, for one source and one result channel
     for (const DirectPhases& phases : images.phases())
       terms += static_cast<double>(phases.pixels) * static_cast<double>(phases.taps.size());
     const auto channels = static_cast<double>(problem.source_channels());
-    const double efficiency = 0.8 * channels / (channels + 0.7);
+    const double efficiency = 0.75 * channels / (channels + 1);
     const int64_t columns = divide_up(problem.result_channels(), kLanes) * kLanes;
     const double flops = 2 * terms * channels * static_cast<double>(columns);
     const double bytes = 2.0 * static_cast<double>(images.padded_bytes() + ranges * filter_bytes());

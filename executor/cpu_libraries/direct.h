@@ -1,6 +1,7 @@
 #pragma once
 
-// Direct convolutions in f32, of any window. Images are NHWC, filters OIHW. Kernels need AVX-512.
+// Direct convolutions in f32, of any window of more than one pixel. Images are NHWC, filters OIHW.
+// Kernels need AVX-512.
 
 #include "executor/cpu_libraries/library.h"
 

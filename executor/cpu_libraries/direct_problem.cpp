@@ -45,6 +45,12 @@ DirectAxis input_gradient_axis(const WindowAxis& window, int64_t in, int64_t out
   return axis;
 }
 
+/// Whether each result reads a single element at its own place. Generated matrix products are as
+/// fast, and need no packed filters.
+bool is_product(const WindowAxis& window) {
+  return window.kernel == 1 && window.stride == 1 && window.before == 0 && window.after == 0;
+}
+
 }  // namespace
 
 DirectAxis direct_axis(const WindowAxis& window, int64_t in, int64_t out, bool input_gradient) {
@@ -56,6 +62,7 @@ std::optional<DirectProblem> direct_problem(ConvDirection direction, const ir::O
   const auto task = convolution_task(direction, op, epilogue, batch);
   if (!task || task->dtype != DType::f32 || task->groups != 1 || !cpu_supports_avx512())
     return std::nullopt;
+  if (is_product(task->window.y) && is_product(task->window.x)) return std::nullopt;
   const bool input_gradient = direction == ConvDirection::input_gradient;
   return DirectProblem{
       .direction = direction,

@@ -107,7 +107,8 @@ TEST_F(DirectConvolution, WindowsOfAllKinds) {
   for (const Case& c :
        {Case{{2, 3, 9, 8}, {5, 3, 3, 3}, {}}, Case{{2, 3, 9, 8}, {5, 3, 3, 3}, {.padding = 1}},
         Case{{2, 3, 9, 8}, {17, 3, 3, 2}, {.stride = 2, .padding = 1}},
-        Case{{2, 16, 7, 7}, {33, 16, 1, 1}, {}}, Case{{2, 16, 7, 8}, {20, 16, 1, 1}, {.stride = 2}},
+        Case{{2, 16, 7, 7}, {33, 16, 1, 1}, {.padding = 1}},
+        Case{{2, 16, 7, 8}, {20, 16, 1, 1}, {.stride = 2}},
         Case{{1, 1, 12, 11}, {20, 1, 5, 5}, {.padding = 2}},
         Case{{1, 4, 11, 13}, {64, 4, 3, 3}, {.stride = {3, 2}, .padding = 2}},
         Case{{2, 5, 12, 9}, {70, 5, 3, 3}, {.padding = 2, .dilation = 2}},
@@ -150,6 +151,8 @@ TEST_F(DirectConvolution, OnlyWhatItCanDo) {
   Convolution grouped({{2, 32, 9, 9}, {32, 16, 3, 3}, {.groups = 2}});
   for (LibraryProgram* p : grouped.programs()) EXPECT_TRUE(direct_candidates_of(*p).empty());
   EXPECT_THROW(make_direct("direct.conv2d", *grouped.forward.chain[0], {}, 1), DeviceError);
+  Convolution product({{2, 16, 7, 7}, {33, 16, 1, 1}, {}});
+  for (LibraryProgram* p : product.programs()) EXPECT_TRUE(direct_candidates_of(*p).empty());
   Convolution wide({{2, 4, 9, 9}, {8, 4, 3, 3}, {}}, f64);
   for (LibraryProgram* p : wide.programs()) EXPECT_TRUE(direct_candidates_of(*p).empty());
   Convolution plain({{2, 4, 9, 9}, {8, 4, 3, 3}, {}});
