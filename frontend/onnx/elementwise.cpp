@@ -159,17 +159,25 @@ Value shrunk(const Context& c) {
   return where(positive, x - bias, where(negative, x + bias, scalar_like(x, 0)));
 }
 
-/// Asinh. Computes log(|x| + sqrt(x^2 + 1)) without cancellation, and restores the sign of x.
+/// Returns asinh of a >= 0: log(a + sqrt(a^2 + 1)), without cancellation for small a and without
+/// overflow of a^2. Divides by m = max(a, 1): with t = a / m and r = 1 / m, the result is
+/// log(m) + log(t + sqrt(t^2 + r^2)).
+Value area_sinh_of_positive(Value a) {
+  const Value one = scalar_like(a, 1), m = maximum(a, one), t = minimum(a, one);
+  const Value t2 = square(t), r2 = square(one / m);
+  return log(m) + log1p(t + (t2 + (r2 - 1.0)) / (sqrt(t2 + r2) + 1.0));
+}
+
 Value area_sinh(const Context& c) {
-  const Value x = c.input(0), a = abs(x);
-  const Value y = log1p(a + square(a) / (sqrt(square(a) + 1.0) + 1.0));
+  const Value x = c.input(0), y = area_sinh_of_positive(abs(x));
   return where(less(x, scalar_like(x, 0)), neg(y), y);
 }
 
-/// Acosh. Computes log(x + sqrt(x^2 - 1)) from x - 1, without cancellation.
+/// Acosh x is asinh(sqrt(x^2 - 1)). The factors x - 1 and x + 1 avoid cancellation, and their own
+/// square roots avoid overflow.
 Value area_cosh(const Context& c) {
-  const Value x = c.input(0), d = x - 1.0;
-  return log1p(d + sqrt(d * (x + 1.0)));
+  const Value x = c.input(0);
+  return area_sinh_of_positive(sqrt(x - 1.0) * sqrt(x + 1.0));
 }
 
 Value area_tanh(const Context& c) {

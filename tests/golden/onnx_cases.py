@@ -205,6 +205,9 @@ def arithmetic():
     case("gemm_scalar", "Gemm", floats(2, 3), floats(3, 4), np.float32(2), beta=0.5)
     case("prelu_slopes", "PRelu", x, floats(3, 1))
     case("swiglu", "SwiGLU", x, floats(2, 3, 4), alpha=0.5, opset=28)
+    large = np.float32([1.9e19, 1e20, 1e30, 3.4e38, np.inf])
+    case("asinh_large", "Asinh", np.concatenate([-large, np.float32([1e-4, 0.999, 1.001, 5]), large]))
+    case("acosh_large", "Acosh", np.concatenate([-large[:3], np.float32([0.5, 1, 1.001, 5]), large]))
     case("max_four", "Max", floats(3, 1), floats(1, 4), floats(4), floats(1))
 
 
