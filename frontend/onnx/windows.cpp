@@ -60,24 +60,27 @@ Operands convolved(const Context& c) {
 
 /// Sets the padding of a transposed convolution if auto_pad or output_shape gives the output
 /// extent. For input, kernel and output extents n, k and y,
-/// total padding = stride (n - 1) + dilation (k - 1) + 1 - y. The larger half is at the start, or
-/// at the end for SAME_UPPER.
+/// total padding = stride (n - 1) + output_padding + dilation (k - 1) + 1 - y. The larger half is
+/// at the start, or at the end for SAME_UPPER. A negative total extends output_padding instead.
 void pad_transposed(const Context& c, Value x, const List& kernel, Attrs& attrs) {
   const std::string automatic = c.string_attr("auto_pad", "NOTSET");
   const List shape = c.ints_attr("output_shape");
   if ((automatic == "NOTSET" || automatic == "VALID") && shape.empty()) return;
   const List stride = c.ints_attr("strides", List(kernel.size(), 1));
   const List dilation = c.ints_attr("dilations", List(kernel.size(), 1));
+  List output_padding = c.ints_attr("output_padding", List(kernel.size(), 0));
   Ints totals;
   for (size_t d = 0; d < kernel.size(); ++d) {
     const int64_t n = extent(c, x, static_cast<int64_t>(d) + 2);
     const int64_t y = shape.empty() ? n * stride[d] : shape.at(shape.size() - kernel.size() + d);
-    totals.push_back(stride[d] * (n - 1) + dilation[d] * (kernel[d] - 1) + 1 - y);
+    totals.push_back(stride[d] * (n - 1) + output_padding[d] + dilation[d] * (kernel[d] - 1) + 1 -
+                     y);
   }
   const TransposedPadding divided =
       divide_transposed_padding(totals, automatic == "SAME_UPPER" ? Same::upper : Same::lower);
+  for (size_t d = 0; d < kernel.size(); ++d) output_padding[d] += divided.output_padding[d];
   attrs.set("padding", divided.padding);
-  attrs.set("output_padding", divided.output_padding);
+  attrs.set("output_padding", output_padding);
 }
 
 Operands convolved_transposed(const Context& c) {

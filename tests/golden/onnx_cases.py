@@ -212,6 +212,10 @@ def arithmetic():
 
 
 def windows():
+    for size in [6, 8, 9]:
+        case_by_runtime(f"conv_transpose_output_shape_{size}", "ConvTranspose",
+                        np.float32([[[1, 10, 100]]]), np.float32([[[1, 2, 3, 4]]]), outputs=["y"],
+                        opset=11, strides=[2], output_shape=[size], output_padding=[1])
     x = floats(4, 4, 2, 3)  # the evaluator's LRN takes the batch size for the number of channels
     case("lrn_even", "LRN", x, size=4, alpha=0.5, beta=0.75, bias=2.0)
     case("col_2_im", "Col2Im", floats(2, 8, 6), ints(4, 5), ints(2, 2), strides=[2, 2],
