@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "frontend/checked_index.h"
 #include "frontend/layer_parameters.h"
 #include "frontend/scan.h"
 #include "ops/functions.h"
@@ -35,10 +36,8 @@ class Ctc {
   Value record() {
     const ir::ScopedRecording as(graph_, layer_recording(graph_, "ctc_loss", ""));
     log_probs_ = cast(log_probs_, compute_dtype(log_probs_.dtype()), loc_);
-    input_lengths_ = checked_input_lengths();
-    target_lengths_ =
-        gather(arange(graph_, {.type = Type{i64, {targets_.shape()[1].size + 1}, {}}}, loc_),
-               target_lengths_, {}, loc_);
+    input_lengths_ = checked_lengths(input_lengths_, log_probs_.shape()[1], loc_);
+    target_lengths_ = checked_index(target_lengths_, targets_.shape()[1].size + 1, loc_);
     const Value labels = labels_with_blanks();
     const Value log_alpha = scan_inputs(labels);
     const Value loss = neg(log_probability(log_alpha), loc_);
@@ -70,18 +69,6 @@ class Ctc {
     const std::string& reduction = options_.reduction;
     require(reduction == "none" || reduction == "mean" || reduction == "sum", loc_,
             "ctc_loss: reduction is '" + reduction + "', not none, mean or sum");
-  }
-
-  /// Returns the input lengths as i64. The kernel rejects lengths outside [0, T]: it reads the last
-  /// element of each input in a sequence of T elements, and element `length` if this is negative.
-  Value checked_input_lengths() const {
-    const Value zero = filled(i64, {}, 0), one = filled(i64, {}, 1);
-    const Value lengths = cast(input_lengths_, i64, loc_);
-    const Value steps = arange(graph_, {.type = Type{i64, {log_probs_.shape()[1]}, {}}}, loc_);
-    const Value index =
-        where(less(lengths, zero, loc_), lengths, maximum(lengths - one, zero, loc_), loc_);
-    const Value last = gather(steps, index, {}, loc_);
-    return where(greater(lengths, zero, loc_), last + one, zero, loc_);
   }
 
   Value filled(DType dtype, const Shape& shape, double value) const {

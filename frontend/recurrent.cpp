@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "frontend/checked_index.h"
 #include "frontend/layer_parameters.h"
 #include "frontend/layers.h"
 #include "frontend/scan.h"
@@ -109,17 +110,9 @@ CellParameters cell_parameters(Value x, const Recurrent& layer, const Cell& cell
   return p;
 }
 
-/// Returns a mask [T, N, 1] for x [T, N, features]: whether step t is within the length of sequence
-/// n.
-Value is_within(Value x, Value lengths, const Loc& loc) {
-  const Type type{lengths.dtype(), {x.shape()[0]}, {}};
-  const Value t = unsqueeze(arange(*x.op()->graph(), {.type = type}, loc), {.axes = {1}}, loc);
-  return unsqueeze(less(t, lengths, loc), {.axes = {2}}, loc);
-}
-
-/// Runs one layer in one direction over x [T, N, features]. `within`: the mask of is_within(), true
-/// inside a sequence, false in its padding; null if all sequences have length T. Sets `states` to
-/// the final states. Returns the hidden states, [T, N, H].
+/// Runs one layer in one direction over x [T, N, features]. `within`: the mask of steps_within(),
+/// true inside a sequence, false in its padding; null if all sequences have length T. Sets `states`
+/// to the final states. Returns the hidden states, [T, N, H].
 Value run_direction(Value x, Value within, const Recurrent& layer, const Cell& cell, CellStep step,
                     bool reverse, Values& states, const Loc& loc) {
   const CellParameters p = cell_parameters(x, layer, cell, loc);
@@ -146,7 +139,7 @@ RecurrentResult run_layers(Value x, const Recurrent& layer, const Cell& cell, Ce
   RecurrentResult result{.output = transpose(x, {.perm = {1, 0, 2}}, loc), .states = {}};
   Value within;
   if (layer.lengths) {
-    within = is_within(result.output, *layer.lengths, loc);
+    within = steps_within(*layer.lengths, x.shape()[1], loc);
     // Zeroes the padding, because a NaN there would reach the gradients of the weights.
     result.output = where(within, result.output, scalar_like(result.output, 0, loc), loc);
   }

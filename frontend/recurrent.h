@@ -24,8 +24,8 @@ struct Recurrent {
   /// state and the cell state. The directions of a layer are consecutive. Empty: zeros.
   Values initial = {};
   /// Lengths of the sequences, integers [N]. Elements past the length of a sequence do not change
-  /// the states, and their output is zero, as with a PackedSequence. Absent: all sequences have
-  /// length T.
+  /// the states, and their output is zero, as with a PackedSequence. A step with a length outside
+  /// [0, T] fails. Absent: all sequences have length T.
   std::optional<Value> lengths = {};
   /// Initialiser of w [gates * H, features] and u [gates * H, H]. The fan-in of both is gates * H,
   /// their first extent.

@@ -1,5 +1,6 @@
 // RNN, GRU and LSTM. Each direction is a scan.
 
+#include "frontend/checked_index.h"
 #include "frontend/onnx/context.h"
 #include "frontend/scan.h"
 #include "ir/text.h"
@@ -168,14 +169,6 @@ Value initial_state(const Context& c, size_t i, int64_t direction, const Type& t
   return of_direction(all, direction);
 }
 
-/// Returns bool [T, N, 1]: whether step t is within the length of sequence n.
-Value steps_within(const Context& c, Value x) {
-  const Value lengths = c.input(kSequenceLens);
-  const int64_t steps = extent(c, x, 0);
-  const Value t = arange(c.graph(), {.type = Type{lengths.dtype(), {steps}, {}}});
-  return unsqueeze(less(unsqueeze(t, {.axes = 1}), lengths), {.axes = 2});
-}
-
 /// Returns the hidden states [T, N, H] and the final states of one direction. At steps past the end
 /// of a sequence, the states do not change and the outputs are 0.
 ScanResult run(const Cell& cell, const Kind& kind, Value x, int64_t direction, bool reverse) {
@@ -187,7 +180,7 @@ ScanResult run(const Cell& cell, const Kind& kind, Value x, int64_t direction, b
   }
   Values sequences = {x};
   const bool has_lengths = c.has_input(kSequenceLens);
-  if (has_lengths) sequences.push_back(steps_within(c, x));
+  if (has_lengths) sequences.push_back(steps_within(c.input(kSequenceLens), x.shape()[0], c.loc()));
   const auto body = [&](const Values& carries, const Values& elements) {
     Values next = kind.step(cell, elements[0], carries);
     Value output = next[0];

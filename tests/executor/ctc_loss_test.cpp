@@ -95,12 +95,12 @@ TEST(CtcLoss, RejectsDataThatIsOutOfRange) {
       [&] {
         run(kTargets, {6, 7, 5, 4}, kTargetLengths);
       },
-      "in ctc_loss0: index 6 is out of range [0, 6)");
+      "in ctc_loss0: value 7 of feed 'input_lengths' is out of range [0, 7)");
   expect_user_error(
       [&] {
         run(kTargets, {6, 6, -2, 4}, kTargetLengths);
       },
-      "in ctc_loss0: index -2 is out of range [0, 6)");
+      "in ctc_loss0: value -2 of feed 'input_lengths' is out of range [0, 7)");
   std::vector<int64_t> targets = kTargets;
   targets[1] = kC;
   expect_user_error([&] { run(targets, kInputLengths, kTargetLengths); },

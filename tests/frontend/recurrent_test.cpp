@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "frontend/program.h"
+#include "frontend/fluid.h"
 #include "tests/support/errors.h"
 #include "tests/support/parameters_of.h"
 
@@ -137,6 +137,38 @@ TEST(Recurrent, RejectsWrongLengths) {
   expect("i64[?, 1]", net.data("columns", {kBatch, 1}, i64));
   expect("i32[2]", net.data("constant", {2}, i32));
   expect("empty", Value());
+}
+
+/// Predicts with an rnn over two sequences of `steps` steps, which is the extent `recorded` of the
+/// program. Returns its output at the last step of the second sequence.
+double last_output(Dim recorded, int64_t steps, const Tensor& lengths) {
+  Program net("net");
+  const Value x = net.data("x", {2, recorded, 3}, f32), n = net.data("n", {2}, lengths.dtype());
+  net.output("y", rnn(x, {.units = 4, .lengths = n}).output);
+  Executor exe(net, cpu());
+  const Tensor y = exe.predict({{"x", Tensor(f32, {2, steps, 3})}, {"n", lengths}})["y"].copy();
+  return y.at(y.numel() - 1);
+}
+
+TEST(Recurrent, RejectsLengthsOutsideTheSequences) {
+  const auto predict = [](Dim recorded, int64_t length) {
+    return last_output(recorded, 5, Tensor::of<int64_t>({2}, std::vector<int64_t>{3, length}));
+  };
+  for (const Dim recorded : {Dim(5), Dim(kLength)}) {
+    EXPECT_EQ(predict(recorded, 0), 0);
+    EXPECT_EQ(predict(recorded, 4), 0);
+    EXPECT_NE(predict(recorded, 5), 0);
+  }
+  for (const int64_t length : {-1, 6, 100}) {
+    expect_user_error([&] { predict(5, length); }, "in rnn0: value " + std::to_string(length) +
+                                                       " of feed 'n' is out of range [0, 6)");
+  }
+  expect_user_error([&] { predict(kLength, -1); }, "in rnn0: index -1 is out of range [0, 5)");
+  expect_user_error([&] { predict(kLength, 6); }, "in rnn0: index 5 is out of range [0, 5)");
+}
+
+TEST(Recurrent, TakesLengthsOfSmallIntegers) {
+  for (const DType dtype : {u8, i8}) EXPECT_EQ(last_output(300, 300, Tensor(dtype, {2})), 0);
 }
 
 }  // namespace
