@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "frontend/cache.h"
+#include "frontend/checked_index.h"
 #include "frontend/layer_parameters.h"
 #include "frontend/random.h"
 #include "ops/operators.h"
@@ -91,12 +92,10 @@ void check_cache(Value x, const MultiHeadAttention& layer, const Loc& loc) {
               ", not an integer scalar");
 }
 
-/// Returns the positions 0, 1, ... of a cache, in the dtype of `attention.position` and with shape
-/// `shape`.
+/// Returns the positions 0, 1, ... of a cache, with shape `shape`.
 Value positions(const AttentionCache& attention, const Shape& shape, const Loc& loc) {
   ir::Graph& graph = *attention.position->op()->graph();
-  const Type type{attention.position->dtype(), {*attention.length}, {}};
-  return reshape(arange(graph, {.type = type}, loc), shape, loc);
+  return reshape(arange(graph, {.type = Type{i64, {*attention.length}, {}}}, loc), shape, loc);
 }
 
 /// Returns the cached keys or values of all positions, [N, heads, length, D], after writing x [N,
@@ -127,7 +126,9 @@ Value biases_of_cache(const AttentionCache& attention, int64_t heads, const Loc&
 Value attend_to_cache(Value q, Value k, Value v, const Heads& heads,
                       const MultiHeadAttention& layer, const Loc& loc) {
   check_cache(q, layer, loc);
-  const AttentionCache& attention = *layer.cache;
+  const AttentionCache attention = {
+      .length = *layer.cache->length,
+      .position = checked_index(*layer.cache->position, *layer.cache->length, loc)};
   const Value keys = cached(split_heads(k, heads.keys, heads.depth, loc), "keys", attention, loc);
   const Value values =
       cached(split_heads(v, heads.keys, heads.depth, loc), "values", attention, loc);

@@ -123,6 +123,38 @@ TEST(Cache, LetsAnLstmDecodeBytes) {
   expect_same_logits(whole, decoder, config.length, false);
 }
 
+/// Records attention of one position, feed "p", with a cache of `length` positions.
+Program attention_with_cache(int64_t length, DType position) {
+  Program net("attention");
+  const Value x = net.data("x", {1, 1, 8}, f32), p = net.data("p", {}, position);
+  const AttentionCache cache{.length = length, .position = p};
+  net.output("y", multi_head_attention(x, {.heads = 2, .alibi = true, .cache = cache}));
+  return net;
+}
+
+TEST(Cache, RejectsPositionsOutsideIt) {
+  Executor exe(attention_with_cache(4, i64), cpu());
+  const auto predict = [&](int64_t position) {
+    Tensor p(i64, {});
+    p.as<int64_t>()[0] = position;
+    exe.predict({{"x", Tensor(f32, {1, 1, 8})}, {"p", p}});
+  };
+  for (const int64_t position : {0, 3}) predict(position);
+  for (const int64_t position : {-1, 4, 100}) {
+    expect_user_error(
+        [&] { predict(position); },
+        "in attention0: value " + std::to_string(position) + " of feed 'p' is out of range [0, 4)");
+  }
+}
+
+TEST(Cache, MayBeLongerThanTheDtypeOfThePositionCounts) {
+  const auto first = [](DType position) {
+    Executor exe(attention_with_cache(300, position), cpu());
+    return exe.predict({{"x", Tensor(f32, {1, 1, 8})}, {"p", Tensor(position, {})}})["y"].at(0);
+  };
+  EXPECT_EQ(first(u8), first(i64));
+}
+
 TEST(Cache, IsForOnePositionOfSelfAttention) {
   Program net("net");
   const Value x = net.data("x", {1, 2, 8}, f32), position = net.data("p", {}, i64);
