@@ -50,9 +50,9 @@ class Ctc {
   void check() const {
     const auto text = [](Value v) { return v ? v.type().str() : std::string("an empty value"); };
     const Shape& shape = log_probs_.shape();
-    require(is_float(log_probs_.dtype()) && shape.rank() == 3 && !shape[1].batch &&
-                shape[2].is_constant(),
-            loc_, "ctc_loss: log_probs is " + text(log_probs_) + ", not a float [N, T, C]");
+    require_float_type(log_probs_.type(),
+                       shape.rank() == 3 && !shape[1].batch && shape[2].is_constant(),
+                       "ctc_loss: log_probs", "[N, T, C]", loc_);
     require(
         targets_ && is_integer(targets_.dtype()) && targets_.shape().rank() == 2 &&
             targets_.shape()[0] == shape[0] && targets_.shape()[1].is_constant() &&

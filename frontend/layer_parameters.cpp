@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/error.h"
+#include "ir/text.h"
 #include "ops/record.h"
 
 namespace fluid {
@@ -39,6 +40,17 @@ ir::Graph& input_graph(Value x, const char* layer, const Loc& loc) {
 
 void require(bool condition, const Loc& loc, const std::string& message) {
   if (!condition) throw UserError(loc, message);
+}
+
+void require_float_type(const Type& type, bool fits, const std::string& subject,
+                        const std::string& form, const Loc& loc) {
+  require(is_float(type.dtype) && fits, loc,
+          subject + " is " + type.str() + ", not a float " + form);
+}
+
+void require_probability(double p, const std::string& subject, const Loc& loc) {
+  require(p >= 0 && p <= 1, loc,
+          subject + " must lie between 0 and 1, not be " + ir::float_text(p));
 }
 
 Init default_weight() { return Init::kaiming_uniform(std::sqrt(5.0)); }

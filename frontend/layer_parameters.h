@@ -26,6 +26,14 @@ ir::Graph& input_graph(Value x, const char* layer, const Loc& loc);
 /// Throws UserError(loc, message) unless `condition` is true.
 void require(bool condition, const Loc& loc, const std::string& message);
 
+/// Throws UserError unless `type` is a float type and `fits` is true. `subject`, such as
+/// "linear: the input", and `form`, the accepted shape, name the mistake in the message.
+void require_float_type(const Type& type, bool fits, const std::string& subject,
+                        const std::string& form, const Loc& loc);
+
+/// Throws UserError unless `p` lies in [0, 1]. `subject` names the option in the message.
+void require_probability(double p, const std::string& subject, const Loc& loc);
+
 Init default_weight();
 Init default_bias(int64_t fan_in);
 

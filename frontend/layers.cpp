@@ -51,8 +51,8 @@ Value convolution(Value x, const Layer& layer, const char* op, const char* shape
   const std::string subject = std::string(op) + ": ";
   const int64_t filters = *layer.filters;
   require(filters > 0, loc, subject + "filters must be positive, not " + std::to_string(filters));
-  require(x.shape().size() == dims + 2 && x.shape()[1].is_constant(), loc,
-          subject + "the input is " + x.type().str() + ", not " + shape_text);
+  require_float_type(x.type(), x.shape().size() == dims + 2 && x.shape()[1].is_constant(),
+                     subject + "the input", shape_text, loc);
   const int64_t channels = x.shape()[1].size;
   require(layer.groups > 0 && channels % layer.groups == 0 && filters % layer.groups == 0, loc,
           subject + std::to_string(layer.groups) + " groups do not divide " +
@@ -136,11 +136,10 @@ Value normalization(Value x, const char* op, const char* scope, const Layer& lay
 /// Returns the type of a scale that covers the dimensions of x from `axis` to the last.
 Type trailing_scale(Value x, const char* kind, int64_t axis, const Loc& loc) {
   const int64_t rank = x.shape().rank(), first = axis < 0 ? axis + rank : axis;
-  const bool exists = is_float(x.dtype()) && first >= 0 && first < rank;
+  const bool exists = first >= 0 && first < rank;
   const Shape shape = exists ? Shape(x.shape().begin() + first, x.shape().end()) : Shape();
-  require(exists && shape.is_constant(), loc,
-          std::string(kind) + ": the input is " + x.type().str() +
-              ", not a float tensor with fixed extents from axis " + std::to_string(axis) + " on");
+  require_float_type(x.type(), exists && shape.is_constant(), std::string(kind) + ": the input",
+                     "tensor with fixed extents from axis " + std::to_string(axis) + " on", loc);
   return {compute_dtype(x.dtype()), shape, {}};
 }
 
@@ -148,8 +147,8 @@ Type trailing_scale(Value x, const char* kind, int64_t axis, const Loc& loc) {
 /// of x, such as "[N, C, ...]", for error messages.
 Type channel_scale(Value x, const char* kind, int64_t min_rank, const char* shape_text,
                    const Loc& loc) {
-  require(is_float(x.dtype()) && x.shape().rank() >= min_rank && x.shape()[1].is_constant(), loc,
-          std::string(kind) + ": the input is " + x.type().str() + ", not a float " + shape_text);
+  require_float_type(x.type(), x.shape().rank() >= min_rank && x.shape()[1].is_constant(),
+                     std::string(kind) + ": the input", shape_text, loc);
   return {compute_dtype(x.dtype()), {x.shape()[1]}, {}};
 }
 
@@ -243,8 +242,8 @@ Value linear(Value x, const Linear& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "linear", loc);
   const int64_t units = *layer.units;
   require(units > 0, loc, "linear: units must be positive, not " + std::to_string(units));
-  require(x.shape().rank() >= 2 && x.shape().back().is_constant(), loc,
-          "linear: the input is " + x.type().str() + ", not [..., features]; flatten it first");
+  require_float_type(x.type(), x.shape().rank() >= 2 && x.shape().back().is_constant(),
+                     "linear: the input", "[..., features]", loc);
   ir::ScopedRecording as(graph, layer_recording(graph, "fc", layer.name));
   const int64_t in = x.shape().back().size;
   LayerParameters parameters(graph, "linear", layer, loc);
@@ -262,10 +261,8 @@ Value linear(Value x, const Linear& layer, const Loc& loc) {
 
 Value batch_norm(Value x, const BatchNorm& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "batch_norm", loc);
-  require(is_float(x.dtype()) && x.shape().rank() >= 2 && x.shape()[1].is_constant(), loc,
-          "batch_norm: the input is " + x.type().str() + ", not a float [N, C, ...]");
+  const Type statistics = channel_scale(x, "batch_norm", 2, "[N, C, ...]", loc);
   ir::ScopedRecording as(graph, layer_recording(graph, "bn", layer.name));
-  const Type statistics{compute_dtype(x.dtype()), {x.shape()[1]}, {}};
   LayerParameters parameters(graph, "batch_norm", layer, loc);
   const Value gamma =
       parameters.get("gamma", "gamma", statistics, layer.gamma, {}, Init::constant(1));

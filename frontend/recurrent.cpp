@@ -6,7 +6,6 @@
 #include "frontend/layer_parameters.h"
 #include "frontend/layers.h"
 #include "frontend/scan.h"
-#include "ir/text.h"
 #include "ops/functions.h"
 #include "ops/operators.h"
 
@@ -66,15 +65,14 @@ Values lstm_step(Value x, const Values& states, const CellParameters& p, const R
 void check_layer(Value x, const Recurrent& layer, const Cell& cell, const Loc& loc) {
   const std::string subject = std::string(cell.name) + ": ";
   const Shape& shape = x.shape();
-  require(is_float(x.dtype()) && shape.rank() == 3 && !shape[1].batch && shape[2].is_constant(),
-          loc, subject + "the input is " + x.type().str() + ", not a float [N, T, features]");
+  require_float_type(x.type(), shape.rank() == 3 && !shape[1].batch && shape[2].is_constant(),
+                     subject + "the input", "[N, T, features]", loc);
   require(shape[1].size > 0, loc, subject + "the sequences of " + x.type().str() + " are empty");
   require(*layer.units > 0 && layer.layers > 0, loc,
           subject + "units is " + std::to_string(*layer.units) + " and layers is " +
               std::to_string(layer.layers) + "; both must be positive");
   require(!layer.relu || cell.gates == 1, loc, subject + "only rnn has the option relu");
-  require(layer.dropout >= 0 && layer.dropout <= 1, loc,
-          subject + "dropout must lie between 0 and 1, not be " + ir::float_text(layer.dropout));
+  require_probability(layer.dropout, subject + "dropout", loc);
   const auto count =
       static_cast<size_t>(layer.layers * (layer.bidirectional ? 2 : 1)) * cell.states;
   require(layer.initial.empty() || layer.initial.size() == count, loc,

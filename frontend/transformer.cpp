@@ -15,10 +15,14 @@ namespace {
 
 void require_sequence(Value x, const char* layer, const char* what, const Loc& loc) {
   const Shape& shape = x.shape();
-  require(is_float(x.dtype()) && shape.rank() == 3 && !shape[1].batch && shape[2].is_constant(),
-          loc,
-          std::string(layer) + ": " + what + " is " + x.type().str() +
-              ", not a float [N, T, features]");
+  require_float_type(x.type(), shape.rank() == 3 && !shape[1].batch && shape[2].is_constant(),
+                     std::string(layer) + ": " + what, "[N, T, features]", loc);
+}
+
+void check_options(const MultiHeadAttention& layer, const Loc& loc) {
+  const std::string subject = "multi_head_attention: ";
+  require_probability(layer.attention_dropout, subject + "attention_dropout", loc);
+  require(!layer.mask || *layer.mask, loc, subject + "the mask is an empty value");
 }
 
 /// Number of query heads, number of key/value heads, and features per head.
@@ -176,8 +180,10 @@ Value embedding(Value index, const Embedding& layer, const Loc& loc) {
   ir::ScopedRecording as(graph, layer_recording(graph, "embedding", layer.name));
   LayerParameters parameters(graph, "embedding", layer, loc);
   const DType dtype = layer.weight && *layer.weight ? layer.weight->dtype() : layer.dtype;
-  const Value w = parameters.get("weight", "w", Type{dtype, {rows, units}, {}}, layer.weight,
-                                 layer.weight_init, Init::normal(0, 1));
+  const Type table{dtype, {rows, units}, {}};
+  require_float_type(table, true, "embedding: the table", "[rows, units]", loc);
+  const Value w =
+      parameters.get("weight", "w", table, layer.weight, layer.weight_init, Init::normal(0, 1));
   parameters.check_options();
   Ints padding;
   if (layer.padding) padding.push_back(*layer.padding);
@@ -187,6 +193,7 @@ Value embedding(Value index, const Embedding& layer, const Loc& loc) {
 Value multi_head_attention(Value x, const MultiHeadAttention& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "multi_head_attention", loc);
   require_sequence(x, "multi_head_attention", "the input", loc);
+  check_options(layer, loc);
   const Heads heads = heads_of(x, layer, loc);
   ir::ScopedRecording as(graph, layer_recording(graph, "attention", layer.name));
   const int64_t q = heads.queries * heads.depth, kv = heads.keys * heads.depth;
@@ -202,6 +209,7 @@ Value multi_head_attention(Value x, Value memory, const MultiHeadAttention& laye
   require_sequence(x, "multi_head_attention", "the input", loc);
   require_sequence(memory, "multi_head_attention", "the memory", loc);
   require(!layer.cache, loc, "multi_head_attention: only self-attention has a cache");
+  check_options(layer, loc);
   const Heads heads = heads_of(x, layer, loc);
   ir::ScopedRecording as(graph, layer_recording(graph, "attention", layer.name));
   const int64_t kv = heads.keys * heads.depth;

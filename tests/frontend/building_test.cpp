@@ -46,7 +46,12 @@ TEST(Building, RejectsWrongConvolutions) {
       },
       "conv2d: kernel has 3 numbers, not 1 or 2");
   expect_rejection([&] { conv2d(flat, {.filters = 2, .kernel = 3}); },
-                   "conv2d: the input is f32[?, 4], not [N, C, H, W]");
+                   "conv2d: the input is f32[?, 4], not a float [N, C, H, W]");
+  const Value pixels = net.data("pixels", {kBatch, 4, 8, 8}, u8);
+  expect_rejection([&] { conv2d(pixels, {.filters = 2, .kernel = 3}); },
+                   "conv2d: the input is u8[?, 4, 8, 8], not a float [N, C, H, W]");
+  expect_rejection([&] { conv2d_transpose(pixels, {.filters = 2, .kernel = 3}); },
+                   "conv2d_transpose: the input is u8[?, 4, 8, 8], not a float [N, C, H, W]");
   expect_rejection([&] { conv2d(x, {.filters = 2, .kernel = 3, .groups = 3}); },
                    "conv2d: 3 groups do not divide 4 input channels and 2 filters");
 }
@@ -58,7 +63,12 @@ TEST(Building, RejectsWrongDenseLayers) {
   expect_rejection([&] { linear(Value(), {.units = 2}); }, "linear: the input is an empty value");
   expect_rejection([&] { linear(x, {.units = 0}); }, "linear: units must be positive, not 0");
   expect_rejection([&] { linear(ids, {.units = 2}); },
-                   "linear: the input is f32[?], not [..., features]; flatten it first");
+                   "linear: the input is f32[?], not a float [..., features]");
+  expect_rejection(
+      [&] {
+        linear(net.data("words", {kBatch, 4}, i64), {.units = 2});
+      },
+      "linear: the input is i64[?, 4], not a float [..., features]");
   expect_rejection([&] { dropout(Value(), Dropout{}); }, "dropout: the input is an empty value");
 }
 

@@ -129,9 +129,9 @@ TEST(ConvolutionLayers, RejectsKernelsOfOtherDimensions) {
       },
       "conv1d: kernel has 2 numbers, not 1");
   expect_user_error([&] { conv3d(line, {.filters = 2, .kernel = 3}); },
-                    "conv3d: the input is f32[?, 4, 9], not [N, C, D, H, W]");
+                    "conv3d: the input is f32[?, 4, 9], not a float [N, C, D, H, W]");
   expect_user_error([&] { conv2d_transpose(line, {.filters = 2, .kernel = 3}); },
-                    "conv2d_transpose: the input is f32[?, 4, 9], not [N, C, H, W]");
+                    "conv2d_transpose: the input is f32[?, 4, 9], not a float [N, C, H, W]");
 }
 
 }  // namespace

@@ -106,6 +106,9 @@ TEST(Transformer, RejectsWhatDoesNotFit) {
   };
   expect("net.cpp:7: embedding: the input is f32[?, 12], not integer indices",
          [&] { embedding(flat, {.rows = 3, .units = 2}, at); });
+  expect("net.cpp:7: embedding: the table is i32[3, 2], not a float [rows, units]", [&] {
+    embedding(net.data("word", {kBatch}, i64), {.rows = 3, .units = 2, .dtype = i32}, at);
+  });
   expect("net.cpp:7: embedding: rows and units must be positive, not 0 and 2",
          [&] { embedding(net.data("index", {kBatch}, i64), {.rows = 0, .units = 2}, at); });
   expect(mha + "the input is f32[?, 12], not a float [N, T, features]",
@@ -116,10 +119,15 @@ TEST(Transformer, RejectsWhatDoesNotFit) {
          [&] { multi_head_attention(x, {.heads = 5}, at); });
   expect(mha + "4 heads of keys do not divide 6 heads",
          [&] { multi_head_attention(x, {.heads = 6, .key_heads = 4}, at); });
+  expect(mha + "attention_dropout must lie between 0 and 1, not be -0.1",
+         [&] { multi_head_attention(x, {.heads = 3, .attention_dropout = -0.1}, at); });
+  expect(mha + "the mask is an empty value",
+         [&] { multi_head_attention(x, x, {.heads = 3, .mask = Value()}, at); });
+  const Value q = net.data("q", {kBatch, 2, 3, 4}, f32);
   expect(
       "net.cpp:7: scaled_dot_product_attention_dropout: attribute 'dropout' must lie between 0 "
       "and 1",
-      [&] { multi_head_attention(x, {.heads = 3, .attention_dropout = -0.1}, at); });
+      [&] { scaled_dot_product_attention(q, q, q, {.dropout = 1.5}, at); });
   expect("net.cpp:7: transformer_block: hidden must not be negative, but is -1",
          [&] { transformer_block(x, {.heads = 3, .hidden = -1}, at); });
   expect("net.cpp:7: positional_encoding: 3 features are not even",
