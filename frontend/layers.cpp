@@ -322,7 +322,9 @@ Value stochastic_depth(Value x, const StochasticDepth& layer, const Loc& loc) {
 }
 
 Value dropout2d(Value x, const Dropout& layer, const Loc& loc) {
-  const Value rng = random_state(input_graph(x, "dropout2d", loc), loc);
+  ir::Graph& graph = input_graph(x, "dropout2d", loc);
+  require_float_type(x.type(), x.shape().rank() == 4, "dropout2d: the input", "[N, C, H, W]", loc);
+  const Value rng = random_state(graph, loc);
   return internal::dropout2d(x, rng, {.p = layer.p}, loc);
 }
 

@@ -77,6 +77,11 @@ TEST(Building, DropoutTakesEveryProbability) {
   const Value x = net.data("x", {kBatch, 4, 2, 2}, f32);
   for (const double p : {0.0, 0.5, 1.0})
     EXPECT_TRUE(dropout(x, {.p = p}) && dropout2d(x, {.p = p}));
+  expect_rejection(
+      [&] {
+        dropout2d(net.data("flat", {kBatch, 4}, f32), {});
+      },
+      "dropout2d: the input is f32[?, 4], not a float [N, C, H, W]");
   for (const double p : {-0.1, 1.1, std::nan("")}) {
     expect_rejection([&] { dropout(x, {.p = p}); }, "attribute 'p' must lie between 0 and 1");
     expect_rejection([&] { dropout2d(x, {.p = p}); }, "attribute 'p' must lie between 0 and 1");
