@@ -497,7 +497,7 @@ Value gather_nd(Value x, Value index, const GatherNdAttrs& attrs = {}, const Loc
 struct GeluAttrs { std::string approximate = "none"; };
 Value gelu(Value x, const GeluAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// The gradients of the sum of y with respect to each x, like torch.autograd.grad(y.sum(), xs, create_graph=True). They are values of the program, so a loss may depend on them (gradient penalties). y must depend on each x, and the ops between them must have gradients; if a loss depends on the result, the gradients of these ops must, too.
+/// The gradients of the sum of y with respect to each x, like torch.autograd.grad(y.sum(), xs, create_graph=True). They are values of the program, so a loss may depend on them (gradient penalties). y must depend on each x. Integer and bool values between them pass no gradient, as with stop_gradient; the other ops between them must have gradients. If a loss depends on the result, the gradients of these ops must, too.
 /// y: float tensor.
 /// xs: float tensors.
 /// Gives dxs: types of the xs.

@@ -19,8 +19,11 @@ OpDef gradients_op() {
       .doc =
           "The gradients of the sum of y with respect to each x, like torch.autograd.grad(y.sum(), "
           "xs, create_graph=True). They are values of the program, so a loss may depend on them "
-          "(gradient penalties). y must depend on each x, and the ops between them must have "
-          "gradients; if a loss depends on the result, the gradients of these ops must, too.",
+          "(gradient penalties). y must depend on each x. Integer and bool values between them "
+          "pass "
+          "no gradient, as with stop_gradient; the other ops between them must have gradients. If "
+          "a "
+          "loss depends on the result, the gradients of these ops must, too.",
       .inputs = {{"y", "float tensor"}, {.name = "xs", .doc = "float tensors", .variadic = true}},
       .attrs = {},
       .outputs = {{.name = "dxs", .doc = "types of the xs", .variadic = true}},
