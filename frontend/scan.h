@@ -34,8 +34,8 @@ using ScanBody = std::function<ScanStep(const Values& carries, const Values& ele
 /// steps in the opposite order. For each step, the forward pass stores the carries and the results
 /// of matmuls and reductions. The backward pass recomputes elementwise values.
 ///
-/// The body must not have side effects or draw random numbers (dropout). Draw a sequence of random
-/// numbers outside instead. Throws UserError for such ops, and if types or lengths differ.
+/// The body must not have side effects, take gradients() or draw random numbers (dropout): draw a
+/// sequence of them outside. Throws UserError for such ops, and if types or lengths differ.
 ScanResult scan(const Values& carries, const Values& sequences, const ScanBody& body,
                 const ScanOptions& options = {}, const Loc& loc = Loc::here());
 

@@ -132,7 +132,7 @@ Operands loop(const Context& c) {
   }
   const auto require_true = [&](const Tensor* condition) {
     if (condition == nullptr || condition->item() == 0) {
-      c.fail_unsupported("its condition is not always true");
+      c.fail_unsupported("its condition is not known to be always true");
     }
   };
   if (c.has_input(1)) require_true(c.find_constant(1));

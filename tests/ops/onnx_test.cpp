@@ -317,12 +317,13 @@ TEST(Onnx, NamesTheReasonOfUnsupportedBranchesAndLoops) {
        {loop_node({known(0), {}}, endless), "'Loop': 0 iterations, not 1 to 1000000"},
        {loop_node({known(INT64_MAX), {}}, endless),
         "'Loop': 9223372036854775807 iterations, not 1 to 1000000"},
-       {loop_node({known(3), known(0)}, endless), "'Loop': its condition is not always true"},
-       {loop_node({known(3), x}, endless), "'Loop': its condition is not always true"},
+       {loop_node({known(3), known(0)}, endless),
+        "'Loop': its condition is not known to be always true"},
+       {loop_node({known(3), x}, endless), "'Loop': its condition is not known to be always true"},
        {loop_node({known(3), {}}, graph_with("Not", {"i", "x"}, {"y"})),
-        "'Loop': its condition is not always true"},
+        "'Loop': its condition is not known to be always true"},
        {loop_node({known(3), {}}, graph_with("Not", {"i", "x"}, {})),
-        "'Loop': its condition is not always true"},
+        "'Loop': its condition is not known to be always true"},
        {loop_node({known(3), {}, x}, endless), "'Loop': its graph takes 2 inputs, not 3"}},
       program.data("true", {}, boolean));
 }
