@@ -123,7 +123,7 @@ double apply_unary(ScalarOp op, double x) {
 }
 
 /// Splits `e` into (quotient, remainder) with e == quotient * n + remainder. If `e` is a sum, the
-/// quotient contains the terms that are multiples of n. The remainder need not be below n.
+/// quotient contains the terms that are multiples of n. The remainder may be outside [0, n).
 std::pair<Expr, Expr> split_multiple(const Expr& e, int64_t n) {
   const Expr zero = integer(e.dtype(), 0);
   if (is_constant(e)) {
@@ -197,7 +197,11 @@ Expr fold_division(ScalarOp op, const Expr& a, const Expr& b) {
   if (is_float(a.dtype()) || !is_constant(b) || b.node().ivalue <= 0) return {};
   const int64_t n = b.node().ivalue;
   auto [quotient, rest] = split_multiple(a, n);
-  if (is_constant(rest)) return op == ScalarOp::floordiv ? quotient : rest;
+  if (is_constant(rest)) {
+    const int64_t carry = floor_divide(rest.node().ivalue, n);
+    return op == ScalarOp::floordiv ? quotient + integer(a.dtype(), carry)
+                                    : integer(a.dtype(), rest.node().ivalue - carry * n);
+  }
   if (n == 1) return op == ScalarOp::floordiv ? a : integer(a.dtype(), 0);
   if (is_constant(quotient, 0)) return {};
   return op == ScalarOp::floordiv ? quotient + scalar::floordiv(rest, b) : scalar::mod(rest, b);

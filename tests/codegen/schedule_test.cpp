@@ -66,6 +66,14 @@ TEST(Schedule, MapsBroadcastAndTranspose) {
 }
 
 /// Up to four channels are interleaved, whole vectors at a time.
+TEST(Schedule, SlicesOfFlippedTiles) {
+  EXPECT_EQ(1, check_program(1, [](ir::Graph& g) {
+              const Value tiles = tile(input(g, "x", {2}), {.repeats = 3});
+              const Value odd = slice(tiles, {.starts = 0, .stops = 5});
+              return Values{slice(flip(odd, {.axes = 0}), {.starts = 1, .stops = 5, .steps = 2})};
+            }));
+}
+
 TEST(Schedule, FewChannelsMoveToTheEnd) {
   for (const int64_t channels : {2, 3, 4, 5}) {
     for (const DType dtype : {f32, u8}) {

@@ -31,6 +31,34 @@ TEST(Expr, FoldsDivisionOfMultiples) {
   EXPECT_EQ(scalar::floordiv(kI, Expr::index(1)).str(), "i0");
 }
 
+int64_t at(const Expr& e, int64_t j) {
+  const Expr value =
+      rewrite(e, [&](const Expr& n) { return n.op() == ScalarOp::var ? Expr::index(j) : Expr(); });
+  return value.node().ivalue;
+}
+
+/// Compares the folded quotient and remainder of c - (j * a + b) by n with their values at j.
+void expect_exact_division(int64_t c, int64_t a, int64_t b, int64_t n) {
+  const Expr dividend = Expr::index(c) - (kJ * Expr::index(a) + Expr::index(b));
+  const Expr quotient = scalar::floordiv(dividend, Expr::index(n));
+  const Expr rest = scalar::mod(dividend, Expr::index(n));
+  for (int64_t j = -3; j <= 3; ++j) {
+    const int64_t value = c - (j * a + b), below = (value % n + n) % n;
+    EXPECT_EQ(at(rest, j), below) << rest.str() << ", " << c << " " << a << " " << b << " " << n;
+    EXPECT_EQ(at(quotient, j), (value - below) / n) << quotient.str();
+  }
+}
+
+TEST(Expr, DividesDifferencesExactly) {
+  for (int64_t c = -5; c <= 5; ++c) {
+    for (int64_t a = -4; a <= 4; ++a) {
+      for (int64_t b = -5; b <= 5; ++b) {
+        for (int64_t n = 1; n <= 4; ++n) expect_exact_division(c, a, b, n);
+      }
+    }
+  }
+}
+
 TEST(Expr, FoldsScalars) {
   const Expr x = scalar::cast(kI, f32);
   EXPECT_EQ((x * 1.0 - 0.0).str(), "f32(i0)");

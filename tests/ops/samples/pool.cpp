@@ -256,6 +256,13 @@ std::vector<Sample> uncounted_samples() {
   add_window(samples, {1, 1, 5, 4}, window({2}, {1}, {1}), "dilation", Extents{3, 2});
   // Windows of which no tap is an element.
   add_window(samples, {1, 1, 1, 3}, window({2}, {1}, {1}), "dilation", Extents{2});
+  // Strides that share a factor with the dilation, or do not.
+  add_window(samples, {1, 1, 5, 6}, window({2}, {2}, {1}), "dilation", Extents{2});
+  add_window(samples, {1, 1, 7, 8}, window({3, 2}, {2, 3}, {1}), "dilation", Extents{2, 3});
+  for (size_t i = samples.size() - 2, n = samples.size(); i < n; ++i) {
+    samples.push_back(samples[i]);
+    samples.back().attrs.set("ceil_mode", true);
+  }
   return uncounted(samples);
 }
 
