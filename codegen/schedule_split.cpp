@@ -52,6 +52,9 @@ std::optional<SplitContraction> SplitContraction::match(KernelBuilder& b) {
   std::optional<std::vector<FlatRoot>> roots = match_sum_with_epilogue(b, rows);
   if (!roots) return std::nullopt;
   c.sum_ = std::move(roots->front());
+  const auto is_empty = [&](int64_t v) { return b.extent(v).is(0); };
+  if (std::ranges::any_of(c.sum_.out, is_empty)) return std::nullopt;
+  if (std::ranges::any_of(c.sum_.reduce, is_empty)) return std::nullopt;
   if (c.sum_.result_elements.batch || c.sum_.body.op() != ScalarOp::product) return std::nullopt;
   if (!c.choose_vector_var() || !c.choose_partials()) return std::nullopt;
   c.choose_strips();

@@ -144,6 +144,38 @@ TEST(Schedule, EmptyBatch) {
   });
 }
 
+/// With extents that fill vectors and tiles beside the empty ones.
+TEST(Schedule, EmptyProducts) {
+  for (const auto& [rows, terms, columns] :
+       {std::tuple(0, 64, 64), {64, 0, 64}, {64, 64, 0}, {0, 784, 10}, {0, 0, 16}, {0, 16, 0}}) {
+    check_program(1, [&](ir::Graph& g) {
+      const Value a = input(g, "a", {rows, terms}), b = input(g, "b", {terms, columns});
+      const Value dy = input(g, "dy", {rows, columns});
+      return Values{relu(matmul(a, b)), matmul(a, dy, {.transpose_a = true}),
+                    matmul(dy, b, {.transpose_b = true})};
+    });
+  }
+  check_program(1, [](ir::Graph& g) {  // operands are not empty
+    const Value x = input(g, "x", {64, 64}), w = input(g, "w", {64, 64});
+    const Value rows = slice(x, {.starts = 64, .stops = 70, .axes = 0});
+    return Values{matmul(rows, w), matmul(rows, rows, {.transpose_a = true}),
+                  matmul(w, rows, {.transpose_b = true})};
+  });
+}
+
+TEST(Schedule, EmptyConvolutions) {
+  for (const auto& [images, channels, filters] :
+       {std::tuple(0, 16, 32), {2, 16, 0}, {2, 0, 32}, {0, 0, 32}, {0, 16, 0}}) {
+    check_program(1, [&](ir::Graph& g) {
+      const Value x = input(g, "x", {images, channels, 6, 18});
+      const Value w = input(g, "w", {filters, channels, 3, 3});
+      const Value y = conv2d(x, w), dy = input(g, "dy", y.shape());
+      return Values{relu(y), internal::conv2d_grad_input(dy, w, {.input = x.type()}),
+                    internal::conv2d_grad_filter(x, dy, {.filter = w.type()})};
+    });
+  }
+}
+
 TEST(Schedule, SoftmaxRowsAreOneKernel) {
   for (int64_t classes : {1, 10, 33}) {
     const int kernels = check_program(50, [&](ir::Graph& g) {
