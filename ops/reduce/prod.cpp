@@ -7,19 +7,24 @@ namespace {
 
 /// Gradient of element e: dy times the product of the other elements, computed as dy * p / n. Here
 /// p is the product of all nonzero elements, and n is e, or 1 if e is 0. If another element is 0,
-/// the gradient is 0. This takes two reductions over x (a product and a count of zeros), and no
-/// cumulative product. As with result / x in PyTorch, p may overflow or underflow where the product
-/// of the other elements does not. The second derivative is wrong at zeros.
+/// the product is 0, or NaN beside an infinity or a NaN. This takes three reductions over x (a
+/// product and counts of zeros and of non-finite elements), and no cumulative product. As with
+/// result / x in PyTorch, p may overflow or underflow where the product of the other elements does
+/// not. The second derivative is wrong at zeros.
 Values prod_grad(const GradCtx& c) {
   const Value x = c.in(0), zero = scalar_like(x, 0), one = scalar_like(x, 1);
   const Ints axes = c.attr<std::vector<int64_t>>("axes");
   const Value is_zero = equal(x, zero);
-  const Value zeros = where(is_zero, one, zero);
   const Value nonzero = where(is_zero, one, x);
-  const Value zeros_along_axes = sum(zeros, {.axes = axes, .keep_dims = true});
-  const Value others = prod(nonzero, {.axes = axes, .keep_dims = true}) / nonzero;
-  const Value dy = unsqueeze_axes(c.dout(0), x.shape(), c.attrs());
-  return {where(equal(zeros_along_axes, zeros), dy * others, zero)};
+  const Value nonzero_others = prod(nonzero, {.axes = axes, .keep_dims = true}) / nonzero;
+  // Whether `flags`, zeros and ones, are 0 at all other elements.
+  const auto no_other = [&](const Value& flags) {
+    return equal(sum(flags, {.axes = axes, .keep_dims = true}), flags);
+  };
+  // 0 / 0 is NaN.
+  const Value zero_product = zero / where(no_other(where(is_finite(x), zero, one)), one, zero);
+  const Value others = where(no_other(where(is_zero, one, zero)), nonzero_others, zero_product);
+  return {unsqueeze_axes(c.dout(0), x.shape(), c.attrs()) * others};
 }
 
 }  // namespace

@@ -474,6 +474,9 @@ def products():
     yield product({"axes": [1], "keep_dims": True}, lambda a: torch.prod(a, 1, True))
     yield case("prod", [[2, 3, 4]], {"axes": [-1]}, lambda a: torch.prod(a, -1))
     yield case("prod", [[2, 3]], {}, torch.prod)
+    odd = torch.tensor([[math.nan, 0.0, 1.0], [math.inf, 0.0, 2.0], [0.0, 0.0, math.nan], [0.0, 3.0, 4.0]],
+                       dtype=torch.float64).requires_grad_()
+    yield case("prod", [[4, 3]], {"axes": [1]}, lambda a: torch.prod(a, 1), inputs=[odd])
 
 
 def activations():
