@@ -298,10 +298,9 @@ TEST(Recipes, UpdateTheRunningStatisticsThatTheirLossReads) {
   EXPECT_EQ(exe.parameter("shared.gamma").at(0), scale.at(0)) << "a constant of recipe b";
 }
 
-/// The penalties of a recipe belong to no output: the outputs are the losses as the user has them.
 /// The other recipes run, and their checkpoints fit.
 TEST(Recipes, OfFrozenParametersHaveNoStep) {
-  Program net = gan({.ema = 0.9});
+  Program net = gan({.ema = {.decay = 0.9}});
   set_parameter_groups(net, {{.pattern = "discriminator", .trainable = false}});
   const Tensor noise = golden_tensor(200, {kBatchSize, kLatent});
   Executor exe(net, cpu(), {.batch = kBatchSize}), resumed(net, cpu(), {.batch = kBatchSize});
@@ -318,6 +317,7 @@ TEST(Recipes, OfFrozenParametersHaveNoStep) {
   EXPECT_EQ(parameters_of(exe), trained) << "there are none";
 }
 
+/// The penalties of a recipe belong to no output: the outputs are the losses as the user has them.
 TEST(Recipes, KnowTheirLossesWithoutPenalties) {
   Program net("penalties");
   const Value x = net.data("x", {kBatch, 3}, f64);
