@@ -658,6 +658,7 @@ void Executor::save(const std::string& path, const SaveOptions& options) {
   Session& session = impl_->session();
   const std::vector<LoraAdapter> adapters = lora_adapters(impl_->recorded_program());
   const bool adapters_only = !adapters.empty() && !options.merge_adapters;
+  if (!adapters_only) require_exact_merge(impl_->recorded_program());
   std::map<std::string, Tensor> tensors;
   for (const auto& [name, op] : variables_by_name(impl_->recorded_program().main())) {
     const Variable* v = session.variables().find(name);

@@ -51,18 +51,19 @@ std::string LinearWeight::text() const {
   return "'" + name() + "', which " + other_reader + " reads, too";
 }
 
-std::vector<LinearWeight> linear_weights(ir::Graph& graph) {
+std::vector<LinearWeight> linear_weights(const ir::Graph& graph) {
   std::vector<LinearWeight> weights;
-  std::set<const ir::Op*> known = all_penalty_ops(graph);
   for (const auto& op : graph.ops) {
     if (!is_weight_product(*op)) continue;
     const Value value = op->operands[1];
     auto at = std::ranges::find(weights, value, &LinearWeight::value);
     if (at == weights.end()) at = weights.insert(at, {.value = value, .products = {}});
     at->products.push_back(op.get());
-    known.insert(op.get());
   }
+  const std::set<const ir::Op*> penalties = all_penalty_ops(graph);
   for (LinearWeight& weight : weights) {
+    std::set<const ir::Op*> known = penalties;
+    known.insert(weight.products.begin(), weight.products.end());
     weight.other_reader = reader_of(graph, weight.value, known);
   }
   return weights;

@@ -23,6 +23,6 @@ struct LinearWeight {
 };
 
 /// Returns the weights in the order of their first products.
-std::vector<LinearWeight> linear_weights(ir::Graph& graph);
+std::vector<LinearWeight> linear_weights(const ir::Graph& graph);
 
 }  // namespace fluid

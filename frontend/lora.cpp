@@ -191,12 +191,14 @@ void add_adapters_of_file(Program& program, const std::vector<LinearWeight>& wei
                     "', which is no weight of a linear layer of the program; there are " +
                     nearest_names(*name, names_of(weights), kMaxListedWeights));
   }
-  if (!weight->other_reader.empty()) {
-    throw UserError("adapters cannot replace " + weight->text());
-  }
   const std::vector<LoraAdapter> known = lora_adapters(program.ir());
   const auto adapter = std::ranges::find(known, *name, &LoraAdapter::weight);
-  if (adapter == known.end()) return add_adapters(program.ir().main(), *weight, options);
+  if (adapter == known.end()) {
+    if (!weight->other_reader.empty()) {
+      throw UserError("adapters cannot replace " + weight->text());
+    }
+    return add_adapters(program.ir().main(), *weight, options);
+  }
   if (adapter->rank == options.rank && adapter->alpha() == options.alpha) return;
   throw UserError("the adapters of '" + *name + "' have " + settings_text(options) +
                   ", those of the program " + settings_text({adapter->rank, adapter->alpha()}));
@@ -267,6 +269,26 @@ std::vector<LoraAdapter> lora_adapters(const ir::Program& program) {
                         .scale = op->attrs.get<double>(kLoraScale)});
   }
   return adapters;
+}
+
+void require_exact_merge(const ir::Program& program) {
+  const std::vector<LinearWeight> weights = linear_weights(program.main());
+  for (const LoraAdapter& adapter : lora_adapters(program)) {
+    const auto weight = std::ranges::find(weights, adapter.weight, &LinearWeight::name);
+    if (weight == weights.end()) continue;  // its products give nothing that a step computes
+    if (!weight->other_reader.empty()) {
+      throw UserError("merge: adapters cannot replace " + weight->text());
+    }
+    const auto low_rank_products =
+        std::ranges::count_if(program.main().ops, [&](const std::unique_ptr<ir::Op>& op) {
+          return op->name == "matmul" && op->operands[1].op()->symbol == adapter.b;
+        });
+    if (low_rank_products == static_cast<int64_t>(weight->products.size())) continue;
+    throw UserError("merge: the adapters of '" + adapter.weight + "' change " +
+                    std::to_string(low_rank_products) + " of its " +
+                    std::to_string(weight->products.size()) +
+                    " products; call lora() after all layers are recorded");
+  }
 }
 
 bool is_saved_with_lora(const ir::Op& variable) {

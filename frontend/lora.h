@@ -54,6 +54,10 @@ struct LoraAdapter {
 };
 std::vector<LoraAdapter> lora_adapters(const ir::Program& program);
 
+/// Throws UserError if a program recorded a use of an adapted weight that its adapters do not
+/// change, so that merging them into the weight would change the results.
+void require_exact_merge(const ir::Program& program);
+
 /// Whether the parameter is a LoRA adapter.
 bool is_lora_adapter(const ir::Op& param);
 /// Whether Executor::save() writes the variable of a program with adapters: an adapter, a trainable

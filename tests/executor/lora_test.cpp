@@ -281,6 +281,45 @@ TEST(Lora, LeavesOutWeightsThatOtherOpsRead) {
   expect_user_error([&] { lora(shown, "fc0"); }, "'fc0.w', which output 'w' reads, too");
 }
 
+TEST(Lora, LeavesOutFactorsOfWeights) {
+  Program net("factors");
+  const Value x = net.data("x", {kBatch, 3}, f32);
+  const Value u = net.parameter("u", {3, 3}, Init::normal(0, 1));
+  const Value v = net.parameter("v", {3, 3}, Init::normal(0, 1));
+  net.output("z", matmul(tanh(matmul(x, u)), v) + matmul(x, matmul(u, v)));
+  expect_user_error([&] { lora(net, "u"); },
+                    "lora: adapters cannot replace 'u', which 'matmul' of lora_test.cpp");
+  EXPECT_EQ(lora(net, "*").size(), 1U);
+  ASSERT_EQ(lora_adapters(net.ir()).size(), 1U);
+  EXPECT_EQ(lora_adapters(net.ir()).front().weight, "v");
+}
+
+// Layers that are recorded after the adapters of a weight read the weight alone.
+TEST(Lora, MergesNoWeightsThatAdaptersDoNotReach) {
+  const auto adapted_before = [](auto record) {
+    Program net("late");
+    const Value x = net.data("x", {kBatch, 3}, f32);
+    const Value w = net.parameter("w", {3, 3}, Init::normal(0, 1));
+    const Value y = matmul(x, w);
+    lora(net, "w", {.rank = 2});
+    net.output("z", record(y, w));
+    return net;
+  };
+  const TempDir dir;
+  const std::string adapters = dir.file("a.safetensors"), merged = dir.file("m.safetensors");
+  Program squared = adapted_before([](Value y, Value w) { return y + sum(square(w)); });
+  Executor trained(squared, cpu());
+  trained.save(adapters);
+  lora_from_file(squared, adapters);
+  trained.load(adapters);
+  expect_user_error([&] { trained.save(merged, {.merge_adapters = true}); },
+                    "merge: adapters cannot replace 'w', which 'square' of lora_test.cpp");
+  Executor twice(adapted_before([](Value y, Value w) { return matmul(y, w); }), cpu());
+  expect_user_error([&] { twice.save(merged, {.merge_adapters = true}); },
+                    "merge: the adapters of 'w' change 1 of its 2 products; call lora() after all "
+                    "layers are recorded");
+}
+
 TEST(Lora, FillsEqualAdaptersOfTheProgram) {
   const TempDir dir;
   const std::string base = dir.file("base.safetensors"), adapters = dir.file("a.safetensors");
