@@ -9,9 +9,6 @@
 
 namespace fluid {
 
-/// Returns a / b, rounded up.
-constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 enum class ConvDirection : uint8_t { forward, input_gradient, filter_gradient };
 
 /// A convolution, or a gradient of one, with its epilogue.

@@ -5,6 +5,7 @@
 
 #include "executor/cpu_libraries/direct_images.h"
 #include "executor/cpu_libraries/direct_product.h"
+#include "executor/cpu_libraries/divide_up.h"
 #include "executor/host/parallel.h"
 #include "passes/memory_plan.h"
 

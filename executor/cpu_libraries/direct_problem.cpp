@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "executor/cpu_libraries/avx512_support.h"
+#include "executor/cpu_libraries/divide_up.h"
 
 namespace fluid {
 namespace {
@@ -33,7 +34,7 @@ DirectAxis input_gradient_axis(const WindowAxis& window, int64_t in, int64_t out
     if (first >= in) continue;
     DirectPhase phase{.first = first,
                       .step = stride,
-                      .count = (in - first + stride - 1) / stride,
+                      .count = divide_up(in - first, stride),
                       .base = (first + window.before) / stride - low,
                       .base_step = 1};
     for (int64_t t = 0; t < window.kernel; ++t) {

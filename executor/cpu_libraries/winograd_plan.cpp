@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "executor/cpu_libraries/divide_up.h"
 #include "executor/cpu_libraries/library.h"
 #include "executor/host/parallel.h"
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "executor/cpu_libraries/divide_up.h"
 #include "passes/memory_plan.h"
 
 namespace fluid {
@@ -38,11 +39,9 @@ struct WinogradPlanesShape {
   int64_t planes, rows, columns;
 
   /// Number of columns, padded to whole vectors.
-  int64_t padded_columns() const {
-    return (columns + kWinogradLanes - 1) / kWinogradLanes * kWinogradLanes;
-  }
+  int64_t padded_columns() const { return divide_up(columns, kWinogradLanes) * kWinogradLanes; }
   int64_t width() const { return std::min(padded_columns(), kWinogradPanel); }
-  int64_t panels() const { return (columns + kWinogradPanel - 1) / kWinogradPanel; }
+  int64_t panels() const { return divide_up(columns, kWinogradPanel); }
   /// Values of a row of all panels.
   int64_t row_values() const { return panels() * width(); }
   /// Padded by one cache line, so that stores to different planes hit different cache sets.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "executor/cpu_libraries/divide_up.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -19,12 +20,8 @@ constexpr int64_t kBlockRows = 48;
 int64_t block_rows(const WinogradProduct& p) {
   return p.transposes_left ? kWinogradPanel : kBlockRows;
 }
-int64_t row_blocks(const WinogradProduct& p) {
-  return (p.rows + block_rows(p) - 1) / block_rows(p);
-}
-int64_t panels(const WinogradProduct& p) {
-  return (p.columns + kWinogradPanel - 1) / kWinogradPanel;
-}
+int64_t row_blocks(const WinogradProduct& p) { return divide_up(p.rows, block_rows(p)); }
+int64_t panels(const WinogradProduct& p) { return divide_up(p.columns, kWinogradPanel); }
 
 }  // namespace
 
@@ -127,7 +124,7 @@ void multiply_winograd(const WinogradProduct& p, int64_t begin, int64_t end) {
     const WinogradPlanes left = p.left.from_plane(plane), right = p.right.from_plane(plane),
                          result = p.result.from_plane(plane).from_row(row);
     const int64_t columns = std::min(p.columns - column, kWinogradPanel);
-    const int64_t vectors = (columns + kWinogradLanes - 1) / kWinogradLanes;
+    const int64_t vectors = divide_up(columns, kWinogradLanes);
     const PanelProduct part = {.left = p.transposes_left ? left.at(row) : left.from_row(row).data,
                                .right = right.at(column),
                                .result = result.at(column),

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <span>
 
+#include "executor/cpu_libraries/divide_up.h"
+
 namespace fluid {
 namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Returns the distance in pixels between the starts of adjacent images of a mosaic. Adjacent
 /// images share the padding between them.
@@ -18,8 +18,8 @@ int64_t period_of(const WinogradAxis& axis) {
 bool spans_images(int64_t images, bool mosaic) { return mosaic && images > 1; }
 
 int64_t tiles_along(const WinogradAxis& axis, int64_t images, bool mosaic) {
-  return spans_images(images, mosaic) ? ceil_div(images * period_of(axis), kWinogradOutputTile)
-                                      : images * ceil_div(axis.out, kWinogradOutputTile);
+  return spans_images(images, mosaic) ? divide_up(images * period_of(axis), kWinogradOutputTile)
+                                      : images * divide_up(axis.out, kWinogradOutputTile);
 }
 
 }  // namespace
@@ -30,13 +30,13 @@ WinogradTiles::WinogradTiles(int64_t images, const WinogradAxis& y, const Winogr
   int64_t fewest = tiles_along(y, images, false) * tiles_along(x, 1, false);
   bool mosaic = false;
   for (int64_t n = 1; may_span_images && n <= images; ++n) {
-    const int64_t tiles = tiles_along(y, ceil_div(images, n), true) * tiles_along(x, n, true);
+    const int64_t tiles = tiles_along(y, divide_up(images, n), true) * tiles_along(x, n, true);
     if (tiles >= fewest) continue;
     fewest = tiles;
     mosaic = true;
     images_per_row_ = n;
   }
-  rows_ = axis_pixels(y, ceil_div(images, images_per_row_), mosaic);
+  rows_ = axis_pixels(y, divide_up(images, images_per_row_), mosaic);
   columns_ = axis_pixels(x, images_per_row_, mosaic);
 }
 
