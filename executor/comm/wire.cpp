@@ -61,6 +61,11 @@ Socket socket_for(const addrinfo& address) {
   return Socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
+[[noreturn]] void fail_to_listen(int port) {
+  throw UserError("rank 0 cannot listen on port " + std::to_string(port) + ": " +
+                  std::strerror(errno) + ": give all ranks another (MASTER_PORT or FLUID_PORT)");
+}
+
 bool wait_for(const Socket& socket, short events, Clock::time_point deadline) {
   pollfd wanted{socket.fd(), events, 0};
   int ready;
@@ -127,7 +132,7 @@ void Socket::close() {
 
 int Socket::release() { return std::exchange(fd_, -1); }
 
-Socket listen_at(const std::string& host, int port) {
+Socket bind_at(const std::string& host, int port) {
   bool loopback = host == "localhost" || host == "::1" || host.starts_with("127.");
   // `host` might not resolve on this machine, so listen on all addresses.
   int family = host.find(':') == std::string::npos ? AF_INET : AF_INET6;
@@ -135,19 +140,21 @@ Socket listen_at(const std::string& host, int port) {
   Socket socket = socket_for(*addresses);
   int yes = 1;
   setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (bind(socket.fd(), addresses->ai_addr, addresses->ai_addrlen) != 0 ||
-      listen(socket.fd(), SOMAXCONN) != 0) {
-    throw UserError("rank 0 cannot listen on port " + std::to_string(port) + ": " +
-                    std::strerror(errno) + ": give all ranks another (MASTER_PORT or FLUID_PORT)");
-  }
+  if (bind(socket.fd(), addresses->ai_addr, addresses->ai_addrlen) != 0) fail_to_listen(port);
   return socket;
 }
 
-int port_of(const Socket& listener) {
+Socket listen_at(const std::string& host, int port) {
+  Socket socket = bind_at(host, port);
+  if (listen(socket.fd(), SOMAXCONN) != 0) fail_to_listen(port);
+  return socket;
+}
+
+int port_of(const Socket& bound) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
-  check(getsockname(listener.fd(), reinterpret_cast<sockaddr*>(&address), &size) == 0,
-        "a listening socket has an address");
+  check(getsockname(bound.fd(), reinterpret_cast<sockaddr*>(&address), &size) == 0,
+        "a bound socket has an address");
   const bool v6 = address.ss_family == AF_INET6;
   return ntohs(v6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
                   : reinterpret_cast<sockaddr_in&>(address).sin_port);

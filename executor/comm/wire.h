@@ -74,13 +74,19 @@ class Socket {
   int fd_;
 };
 
-/// Listens on `port`: on loopback if `host` is a loopback address, else on all addresses. Throws
-/// UserError when the port is in use or not permitted.
+/// Reserves `port` without listening: on loopback if `host` is a loopback address, else on all
+/// addresses. While the socket is open, Linux gives the port to no connection and to no bind() to
+/// port 0, but another process may bind it with SO_REUSEADDR and listen. Throws UserError when the
+/// port is in use or not permitted.
+Socket bind_at(const std::string& host, int port);
+
+/// Listens on `port` at the addresses of bind_at. Throws UserError when the port is in use or not
+/// permitted.
 Socket listen_at(const std::string& host, int port);
 
-/// Returns the port that `listener` listens on: a free port chosen by the OS if the requested port
+/// Returns the port that `bound` is bound to: a free port chosen by the OS if the requested port
 /// was 0.
-int port_of(const Socket& listener);
+int port_of(const Socket& bound);
 
 /// Connects to `port` of `host`. Retries until `deadline` while no process listens there. Throws
 /// UserError when `host` does not resolve, and DeviceError at the deadline.

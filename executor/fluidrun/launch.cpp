@@ -202,9 +202,11 @@ class Launch {
     return ranks.exit_code();
   }
 
-  static Master master_at_free_port() {
-    const comm::Socket any = comm::listen_at("127.0.0.1", 0);
-    return {"127.0.0.1", std::to_string(comm::port_of(any))};
+  /// Reserves a free port until the next start, so that no other process takes it before rank 0
+  /// listens.
+  Master master_at_free_port() {
+    reserved_port_ = comm::bind_at("127.0.0.1", 0);
+    return {"127.0.0.1", std::to_string(comm::port_of(reserved_port_))};
   }
 
   static void print_last_lines(const RankFailure& failure) {
@@ -218,6 +220,7 @@ class Launch {
   int64_t nproc_;
   CommandLine command_;
   World::EnvironmentVariables variables_;
+  comm::Socket reserved_port_;
 };
 
 }  // namespace

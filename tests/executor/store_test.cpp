@@ -115,6 +115,27 @@ TEST(Store, SaysThatThePortIsInUse) {
           ": Address already in use: give all ranks another (MASTER_PORT or FLUID_PORT)");
 }
 
+TEST(Store, ListensOnAPortThatAnotherProcessReserved) {
+  const comm::Socket reserved = comm::bind_at("127.0.0.1", 0);
+  World world = testing::loopback_world(2);
+  world.port = comm::port_of(reserved);
+  Ranks ranks(world, 2, [](const World& each) {
+    Store store(each, kLong);
+    store.barrier(kLong);
+    return std::string("met");
+  });
+  for (const std::string& result : ranks.results()) EXPECT_EQ(result, "met");
+}
+
+TEST(Store, GivesAReservedPortToNoOtherSocket) {
+  const comm::Socket reserved = comm::bind_at("127.0.0.1", 0);
+  std::vector<comm::Socket> others;
+  for (int i = 0; i < 100; ++i) {
+    others.push_back(comm::listen_at("127.0.0.1", 0));
+    EXPECT_NE(comm::port_of(others.back()), comm::port_of(reserved));
+  }
+}
+
 TEST(Store, SaysThatTheMasterIsAbsent) {
   World world = testing::loopback_world(2);
   world.rank = 1;
