@@ -20,6 +20,12 @@ void check_operands(const ir::Graph& graph, const OpDef& def, std::vector<Value>
   check_arity(def, operands, loc);
 }
 
+/// Gives a random op without a stream the stream of its id.
+void set_random_stream(const OpDef& def, ir::Op& op) {
+  if (!std::holds_alternative<Random>(*def.effects)) return;
+  if (op.attrs.get<int64_t>("stream") < 0) op.attrs.set("stream", op.id);
+}
+
 }  // namespace
 
 Values record(ir::Graph& graph, std::string_view name, std::vector<Value> operands, Attrs attrs,
@@ -39,9 +45,7 @@ Values record(ir::Graph& graph, std::string_view name, std::vector<Value> operan
   }
   ir::Op* op =
       graph.append(std::string(name), std::move(operands), std::move(attrs), std::move(types), loc);
-  if (std::holds_alternative<Random>(*def.effects) && op->attrs.get<int64_t>("stream") < 0) {
-    op->attrs.set("stream", op->id);
-  }
+  set_random_stream(def, *op);
   Values results;
   for (size_t i = 0; i < op->results.size(); ++i) {
     results.push_back(op->result(static_cast<int>(i)));
@@ -58,7 +62,9 @@ ir::Graph& graph_of(const Values& operands, std::string_view op, const Loc& loc)
 }
 
 void fill_default_attrs(ir::Op& op) {
-  op.attrs = complete_attrs(op_named(op.name, op.loc), op.attrs, op.loc);
+  const OpDef& def = op_named(op.name, op.loc);
+  op.attrs = complete_attrs(def, op.attrs, op.loc);
+  set_random_stream(def, op);
 }
 
 namespace {

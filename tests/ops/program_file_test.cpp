@@ -53,6 +53,21 @@ TEST(ProgramFile, FillsInDefaults) {
   EXPECT_FALSE(matmul.attrs.empty());
 }
 
+/// The stream becomes part of the program's text, and so of its hash in checkpoints.
+TEST(ProgramFile, GivesRandomOpsStreams) {
+  const auto program = read_program(R"(program @net {
+  %x = data "x" : f32[?, 4]
+  %rng = state "rng" : i64[3]
+  %a = dropout(%x, %rng) : f32[?, 4]  [#7]
+  %b = dropout(%a, %rng) {stream = 3} : f32[?, 4]
+  output "b" = %b
+}
+)",
+                                    "net.fir");
+  EXPECT_EQ(program->main().ops[2]->attrs.get<int64_t>("stream"), 7);
+  EXPECT_EQ(program->main().ops[3]->attrs.get<int64_t>("stream"), 3);
+}
+
 TEST(ProgramFile, RejectsWhatIsNoProgram) {
   expect_rejection("", ": the file is empty");
   expect_rejection(std::string("\x1f\x8b\0\0", 4), ": neither a .fluid file nor a program's text");
