@@ -301,9 +301,9 @@ class Executor::Impl {
   Snapshot snapshot() {
     averages_.require_not_in_use("snapshot()");
     if (!group_.is_single_process()) tuning_sync_.poll_choices(group_, session_);
-    Snapshot snapshot = take_snapshot(session(), result_options(), [&](const Variable& v) {
-      return gather_variable(session_, group_, v);
-    });
+    Snapshot snapshot = take_snapshot(
+        session(), result_options(),
+        [&](const Variable& v) { return gather_variable(session_, group_, v); }, unused_variables_);
     snapshot.metadata = {.column_table = column_table_,
                          .merged_adapters = merged_adapters_.ids(),
                          .adapter_origins = merged_adapters_.origins(),
@@ -431,7 +431,7 @@ class Executor::Impl {
   }
 
   std::string restore_local(Snapshot& from, const std::string& where) {
-    restore_snapshot(session(), from, where);
+    unused_variables_ = restore_snapshot(session(), from, where);
     if (from.metadata.column_table != nullptr) column_table_ = from.metadata.column_table;
     merged_adapters_.restore(from.metadata.merged_adapters, from.metadata.adapter_origins);
     const std::vector<std::string> saved = variables_in_lora_metadata(from.metadata.lora);
@@ -612,6 +612,7 @@ class Executor::Impl {
   ColumnTablePtr column_table_;  ///< column table of the training data; may be null
   MergedAdapters merged_adapters_;
   std::set<std::string> saved_with_lora_;  ///< variables that the restored checkpoint lists
+  std::vector<SnapshotVariable> unused_variables_;  ///< result of restore_snapshot()
   BatchLength batch_length_;
   TuningSync tuning_sync_;
   Session session_;

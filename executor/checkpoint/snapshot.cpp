@@ -70,7 +70,8 @@ std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::
   return "";
 }
 
-/// Lists at most kMaxListedAdapters of the adapters in `ours` that are not in `others`.
+/// Lists at most kMaxListedAdapters of the adapters in `ours` that are not in `others`; "" if there
+/// are none.
 std::string adapters_text(const std::vector<std::string>& ours,
                           const std::vector<std::string>& others) {
   std::vector<std::string> differing;
@@ -79,7 +80,6 @@ std::string adapters_text(const std::vector<std::string>& ours,
       differing.push_back("'" + adapter + "'");
     }
   }
-  if (differing.empty()) return "none";
   const size_t listed = std::min(differing.size(), kMaxListedAdapters);
   return fmt::format(
       "{}{}", fmt::join(std::span(differing).first(listed), ", "),
@@ -95,8 +95,13 @@ void check_adapters(const Snapshot& from, const ir::Program& recorded, const std
   const char* remedy = theirs.empty() ? "without adapters"
                                       : "with the same --lora options, or with --adapters and the "
                                         "parameters.safetensors of the checkpoint";
-  throw UserError(fmt::format("{}: its adapters differ: in the checkpoint {}, now {}; resume {}",
-                              where, adapters_text(theirs, ours), adapters_text(ours, theirs),
+  const std::string in_checkpoint = adapters_text(theirs, ours);
+  const std::string in_program = adapters_text(ours, theirs);
+  throw UserError(fmt::format("{}: its adapters differ: {}; resume {}", where,
+                              in_program.empty()      ? "only the checkpoint has " + in_checkpoint
+                              : in_checkpoint.empty() ? "only the program has " + in_program
+                                                      : "the checkpoint has " + in_checkpoint +
+                                                            ", the program " + in_program,
                               remedy));
 }
 
@@ -182,28 +187,36 @@ uint64_t program_hash(const ir::Program& recorded) {
 }
 
 Snapshot take_snapshot(Session& session, std::map<std::string, std::string> options,
-                       const std::function<std::optional<Tensor>(const Variable&)>& value) {
+                       const std::function<std::optional<Tensor>(const Variable&)>& value,
+                       const std::vector<SnapshotVariable>& unused) {
   Snapshot snapshot;
   snapshot.program = session.recorded_program().name;
   snapshot.program_hash = program_hash(session.recorded_program());
   snapshot.options = std::move(options);
   snapshot.tuning_record = session.device().tuning_record();
-  std::vector<Variable> variables = session.variables().all();
-  std::ranges::sort(variables, {}, &Variable::name);
-  for (const Variable& v : variables) {
+  for (const Variable& v : session.variables().all()) {
     if (!v.is_in_checkpoints()) continue;
     if (auto known = value(v)) snapshot.variables.push_back({v.name, v.kind, std::move(*known)});
   }
+  for (const SnapshotVariable& v : unused) {
+    if (session.variables().find(v.name) == nullptr) snapshot.variables.push_back(v);
+  }
+  std::ranges::sort(snapshot.variables, {}, &SnapshotVariable::name);
   return snapshot;
 }
 
-void restore_snapshot(Session& session, Snapshot& from, const std::string& where) {
+std::vector<SnapshotVariable> restore_snapshot(Session& session, Snapshot& from,
+                                               const std::string& where) {
   check_program(session, from, where);
   check_optimizer(from, session.recorded_program(), where);
   check_variables(session, from, where);
+  std::vector<SnapshotVariable> unused;
   for (SnapshotVariable& saved : from.variables) {
     const Tensor value = std::exchange(saved.value, Tensor());
     const Variable* v = session.variables().find(saved.name);
+    if (v == nullptr && saved.kind == VariableKind::control) {
+      unused.push_back({saved.name, saved.kind, value});
+    }
     if (v == nullptr || !v->is_in_checkpoints()) continue;
     if (v->name == kRandomState) {
       Tensor ours = session.values().value(*v).copy();
@@ -213,6 +226,7 @@ void restore_snapshot(Session& session, Snapshot& from, const std::string& where
       session.values().assign(*v, v->shard ? v->shard->local_shard(value) : value);
     }
   }
+  return unused;
 }
 
 }  // namespace fluid

@@ -49,17 +49,23 @@ std::unique_ptr<ir::Program> strip_locations(const ir::Program& recorded);
 uint64_t program_hash(const ir::Program& recorded);
 
 /// Takes a snapshot of the variables, sorted by name. `value` returns a variable's value, or
-/// nullopt to omit the variable.
+/// nullopt to omit the variable. `unused`: result of restore_snapshot(), saved too.
 Snapshot take_snapshot(Session& session, std::map<std::string, std::string> options,
-                       const std::function<std::optional<Tensor>(const Variable&)>& value);
+                       const std::function<std::optional<Tensor>(const Variable&)>& value,
+                       const std::vector<SnapshotVariable>& unused);
 
 /// Sets the session's variables from the snapshot `from`, and frees each value in `from` after
 /// copying it. Float dtypes are converted. A sharded variable gets this rank's shard. A control
 /// variable that the snapshot lacks keeps its value. The run counter of the random state is
 /// restored; its seed is not.
 ///
+/// Returns the control variables of the snapshot that the session does not use: those of a recipe
+/// whose parameters are all frozen now, or of loss scaling. Later snapshots must contain them,
+/// because a later run may train the recipe again.
+///
 /// Throws UserError, and changes nothing, when `from` belongs to another program or its optimizer
 /// states do not match the session's. `where` names the snapshot in messages.
-void restore_snapshot(Session& session, Snapshot& from, const std::string& where);
+std::vector<SnapshotVariable> restore_snapshot(Session& session, Snapshot& from,
+                                               const std::string& where);
 
 }  // namespace fluid

@@ -233,13 +233,13 @@ TEST_F(FineTuningRuns, OfAdaptersResume) {
   for (const std::string flag : {"--params", "--adapters"}) {
     EXPECT_TRUE(states(note.output, flag + " is not read: run/step-0000000003 is")) << note.output;
   }
-  expect_late_error(resume + "--lora a:rank=1 --lora b:rank=1",
-                    "run/step-0000000003: its adapters differ: in the checkpoint "
-                    "'a.w:rank=2,alpha=4.0', now 'a.w:rank=1,alpha=8.0'; resume with --lora, or "
-                    "with --adapters and the parameters.safetensors of the checkpoint");
+  expect_late_error(
+      resume + "--lora a:rank=1 --lora b:rank=1",
+      "run/step-0000000003: its adapters differ: the checkpoint has "
+      "'a.w:rank=2,alpha=4.0', the program 'a.w:rank=1,alpha=8.0'; resume with --lora, or "
+      "with --adapters and the parameters.safetensors of the checkpoint");
   expect_late_error(resume,
-                    "in the checkpoint 'a.w:rank=2,alpha=4.0', 'b.w:rank=1,alpha=8.0', "
-                    "now none");
+                    "only the checkpoint has 'a.w:rank=2,alpha=4.0', 'b.w:rank=1,alpha=8.0'");
   expect_late_error(resume + adapters + "--param b.w:train=1",
                     "parameter 'b.w' is frozen in the checkpoint and trains now");
 }
@@ -261,6 +261,9 @@ TEST_F(FineTuningRuns, OfAdaptersLeaveOutTiedWeights) {
       << left_out.output;
   EXPECT_EQ(read_safetensors(dir_.file("lora.safetensors")).tensors.size(), 2U);
   expect_error(train + "b:rank=1", "--lora 'b:rank=1': lora: adapters cannot replace " + reader);
+  expect_error(train + "a:rank=1 --param '*:lr=10'",
+               "as are all selected parameters; a pattern selects LoRA adapters only if it "
+               "contains 'lora_'");
 }
 
 TEST_F(FineTuningRuns, OfAdaptersHaveTheirDefaults) {

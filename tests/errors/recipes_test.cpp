@@ -173,16 +173,19 @@ TEST_F(RecipesOfAProgram, WithoutATrainableParameterAreNamed) {
                     "recipe 'squares': the loss does not depend on any trainable parameter");
 }
 
-/// A recipe outside the cycle may have nothing to train, such as a frozen discriminator.
-TEST_F(RecipesOfAProgram, OutsideTheCycleMayBeFrozen) {
-  std::string text = kTwo;
+/// kTwo with a recipe that trains a parameter `v` of its own.
+std::string with_two_parameters(std::string text) {
   text.insert(text.find("  train(%squares)"),
               R"(  %v = param "v" {init = "constant", value = 1.0} : f32[]
   %fixed = stop_gradient(%squares) : f32[]
   %scaled = mul(%fixed, %v) : f32[]
 )");
-  text.replace(text.find("train(%squares)"), 15, "train(%scaled)");
-  write_plain(dir_.file("three.fir"), text);
+  return text.replace(text.find("train(%squares)"), 15, "train(%scaled)");
+}
+
+/// A recipe outside the cycle may have nothing to train, such as a frozen discriminator.
+TEST_F(RecipesOfAProgram, OutsideTheCycleMayBeFrozen) {
+  write_plain(dir_.file("three.fir"), with_two_parameters(kTwo));
   const std::string frozen =
       "train three.fir --data synthetic-linear?n=50 --batch 10 --freeze v --recipes ";
   const Result whole = run(frozen + "d --save whole.safetensors");
@@ -201,6 +204,24 @@ TEST_F(RecipesOfAProgram, OutsideTheCycleMayBeFrozen) {
   expect_error(frozen + "d,s",
                "recipe 'squares': the loss does not depend on any trainable parameter: nothing to "
                "train");
+}
+
+TEST_F(RecipesOfAProgram, KeepTheirCountersWhileFrozen) {
+  std::string text = with_two_parameters(kTwo);
+  text.replace(text.find("adam"), 4, "sgd");  // no state that freezing drops
+  write_plain(dir_.file("three.fir"), text);
+  const std::string train =
+      "train three.fir --data synthetic-linear?n=50 --batch 10 --checkpoint-dir run --recipes ";
+  const auto updates = [&] {
+    const TensorFile state = read_safetensors(dir_.file("run/last/training.safetensors"));
+    return std::pair(state.find("squares:update")->item(), state.find("distances:update")->item());
+  };
+  ASSERT_EQ(run(train + "s,d --max-steps 4").code, 0);
+  EXPECT_EQ(updates(), std::pair(2.0, 2.0));
+  ASSERT_EQ(run(train + "d --max-steps 7 --resume --freeze v").code, 0);
+  EXPECT_EQ(updates(), std::pair(2.0, 5.0));
+  ASSERT_EQ(run(train + "s,d --max-steps 9 --resume").code, 0);
+  EXPECT_EQ(updates(), std::pair(3.0, 6.0));
 }
 
 TEST_F(RecipesOfAProgram, ChooseTheirPrecisionTogether) {

@@ -260,7 +260,7 @@ TEST_F(CheckpointTest, GoesOnWithOtherOptions) {
     precise.save(checkpoints);
   }
   EXPECT_NE(back.go_on(path()).find("dtype f32 (was f64)"), std::string::npos);
-  EXPECT_EQ(back.exe.loss_scaling()->scale, 65536) << "which the checkpoint lacks";
+  EXPECT_EQ(back.exe.loss_scaling()->scale, 32768) << "of the last step in f16";
 }
 
 TEST_F(CheckpointTest, LeavesOutWhatIsOfASlice) {
