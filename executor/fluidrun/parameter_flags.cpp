@@ -131,12 +131,19 @@ void check_is_trained(const Program& program, const ParameterGroup& group) {
   if (!sets_training) return;
   const NamePattern pattern(group.pattern);
   std::string frozen;
+  bool omits_adapters = false;
   for (const auto& op : program.ir().main().ops) {
-    if (source_kind(*op) != SourceKind::parameter || !selects_parameter(pattern, *op)) continue;
+    if (source_kind(*op) != SourceKind::parameter || !pattern.selects(op->symbol)) continue;
+    if (!selects_parameter(pattern, *op)) {
+      omits_adapters = true;
+      continue;
+    }
     if (!is_frozen_variable(*op)) return;
     if (frozen.empty()) frozen = op->symbol;
   }
-  throw UserError("changes nothing: '" + frozen + "' is frozen, as are all selected parameters");
+  throw UserError(fmt::format(
+      "changes nothing: '{}' is frozen, as are all selected parameters{}", frozen,
+      omits_adapters ? "; a pattern selects LoRA adapters only if it contains 'lora_'" : ""));
 }
 
 void add_pattern_option(CLI::App& command, const char* name, std::vector<std::string>& texts,
