@@ -52,14 +52,17 @@ bool divides_innermost_index(const ir::Op& op) {
   return divides;
 }
 
-/// Returns the fraction of kGeneratedEfficiency that the length of the sum of `op` allows.
-double sum_efficiency(const ir::Op& op) {
+/// Returns the fraction of kGeneratedEfficiency that a sum over several axes reaches, by the number
+/// of its terms, and by the lanes that the innermost result axis fills. Measured on an Intel Xeon: a
+/// convolution of 512 to 512 channels with 4x4 results reaches 0.06 of the peak.
+double sum_efficiency(const ir::Op& op, int lanes) {
   if (!std::holds_alternative<Reduce>(*def_of(op).lower)) return 1;
   const Lowered lowered = lower_op(op);
   if (lowered.reduce.size() < 2) return 1;
   double terms = 1;
   for (const Dim& d : lowered.reduce) terms *= static_cast<double>(d.at(1));
-  return terms / (terms + kTermsAtHalf);
+  const auto width = static_cast<double>(lowered.out.back().at(1));
+  return terms / (terms + kTermsAtHalf) * std::min(width / lanes, 1.0);
 }
 
 }  // namespace
@@ -119,7 +122,7 @@ double CpuTarget::predicted_generated_seconds(const ir::Op& op) const {
   const double flops_rate = cpu_.ops_per_second(DType::f32) * 4.0 /
                             static_cast<double>(std::max<int64_t>(widest, 4)) *
                             kGeneratedEfficiency * (out_of_cache ? kOutOfCache : 1) *
-                            (def_of(op).kernels->empty() ? 1 : sum_efficiency(op)) *
+                            (def_of(op).kernels->empty() ? 1 : sum_efficiency(op, cpu_.vector_bits / 32)) *
                             (divides_innermost_index(op) ? kDividedIndex : 1);
   const auto has_layout = [](const Type& t) { return t.layout.has_value(); };
   const bool other_layout = !def_of(op).kernels->empty() && (std::ranges::any_of(in, has_layout) ||
