@@ -258,6 +258,10 @@ void Sweep::choose_register_partials() {
   for (const PartialResults& p : partials_) {
     if (!p.block_major || p.root->argmax_index) return;
   }
+  const auto reduces_within_rows = [&](const FlatRoot* root) {
+    return !root->reduce.empty() && partial_results_of(*root) == nullptr;
+  };
+  if (std::ranges::any_of(nest.roots, reduces_within_rows)) return;
   const auto sums = static_cast<int64_t>(partials_.size());
   if (sums * vector_count(nest.vector) > b_.processor.accumulators) return;
   in_registers_ = true;

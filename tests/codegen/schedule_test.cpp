@@ -211,6 +211,21 @@ TEST(Schedule, RowResultsBesideSumsOverRowsAndMore) {
   }
 }
 
+/// The rows are read in another order than the columns, so one loop nest has both reductions.
+TEST(Schedule, RowSumsBesideColumnSumsOfFlippedRows) {
+  for (const int64_t rows : {8, 16, 130}) {
+    check_program(rows, [&](ir::Graph& g) {
+      const Value x = input(g, "x", {rows, 3});
+      return Values{sum(x, {.axes = 1}), sum(flip(x, {.axes = {0}}), {.axes = 0})};
+    });
+    check_program(rows, [&](ir::Graph& g) {
+      const Value x = input(g, "x", {rows, 5});
+      return Values{max(slice(x, {.starts = {1}, .stops = {rows}, .axes = {0}}), {.axes = 1}),
+                    sum(slice(x, {.starts = {0}, .stops = {rows - 1}, .axes = {0}}), {.axes = 0})};
+    });
+  }
+}
+
 TEST(Schedule, LinearRegressionIsOneSweep) {
   EXPECT_EQ(1, check_program(5000, [](ir::Graph& g) {
               const Value x = input(g, "x", {kBatch, 2}), y = input(g, "y", {kBatch, 1});
