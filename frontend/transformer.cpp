@@ -224,6 +224,7 @@ Value transformer_block(Value x, const TransformerBlock& layer, const Loc& loc) 
   require_sequence(x, "transformer_block", "the input", loc);
   require(layer.hidden >= 0, loc,
           "transformer_block: hidden must not be negative, but is " + std::to_string(layer.hidden));
+  require_probability(layer.dropout, "transformer_block: dropout", loc);
   ir::ScopedRecording as(graph, layer_recording(graph, "block", layer.name));
   const int64_t features = x.shape()[2].size;
   const auto normalise = [&](Value v, const char* name) {

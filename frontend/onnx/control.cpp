@@ -117,8 +117,10 @@ Operands scan_of(const Context& c) {
 
 /// The condition must be known: only the branch that it selects is recorded.
 Operands if_of(const Context& c) {
-  const bool condition = c.constant(0).item() != 0;
-  return c.record_body(c.graph_attr(condition ? "then_branch" : "else_branch"), {});
+  const Tensor* condition = c.find_constant(0);
+  if (condition == nullptr)
+    c.fail_unsupported("its condition is not a constant: fold constants before the import");
+  return c.record_body(c.graph_attr(condition->item() != 0 ? "then_branch" : "else_branch"), {});
 }
 
 /// A loop is a scan over the numbers of its iterations if their count is known and no iteration
@@ -132,7 +134,8 @@ Operands loop(const Context& c) {
   }
   const auto require_true = [&](const Tensor* condition) {
     if (condition == nullptr || condition->item() == 0) {
-      c.fail_unsupported("its condition is not known to be always true");
+      c.fail_unsupported(condition == nullptr ? "its condition is not known to be always true"
+                                              : "its condition is false at first or after a step");
     }
   };
   if (c.has_input(1)) require_true(c.find_constant(1));

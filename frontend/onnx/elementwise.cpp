@@ -10,34 +10,14 @@ namespace fluid::onnx {
 namespace {
 
 /// Unary operators without attributes: ONNX name -> op.
-const std::map<std::string, const char*> kUnary = {{"Abs", "abs"},
-                                                   {"Acos", "acos"},
-                                                   {"Asin", "asin"},
-                                                   {"Atan", "atan"},
-                                                   {"Ceil", "ceil"},
-                                                   {"Cos", "cos"},
-                                                   {"Cosh", "cosh"},
-                                                   {"Erf", "erf"},
-                                                   {"Exp", "exp"},
-                                                   {"Floor", "floor"},
-                                                   {"HardSwish", "hard_swish"},
-                                                   {"IsNaN", "is_nan"},
-                                                   {"Log", "log"},
-                                                   {"Mish", "mish"},
-                                                   {"Neg", "neg"},
-                                                   {"Not", "logical_not"},
-                                                   {"Reciprocal", "reciprocal"},
-                                                   {"Relu", "relu"},
-                                                   {"Round", "round"},
-                                                   {"Sigmoid", "sigmoid"},
-                                                   {"Sign", "sign"},
-                                                   {"Sin", "sin"},
-                                                   {"Sinh", "sinh"},
-                                                   {"Softplus", "softplus"},
-                                                   {"Softsign", "softsign"},
-                                                   {"Sqrt", "sqrt"},
-                                                   {"Tan", "tan"},
-                                                   {"Tanh", "tanh"}};
+const std::map<std::string, const char*> kUnary = {
+    {"Abs", "abs"},   {"Acos", "acos"},   {"Asin", "asin"},         {"Atan", "atan"},
+    {"Ceil", "ceil"}, {"Cos", "cos"},     {"Cosh", "cosh"},         {"Erf", "erf"},
+    {"Exp", "exp"},   {"Floor", "floor"}, {"IsNaN", "is_nan"},      {"Log", "log"},
+    {"Mish", "mish"}, {"Neg", "neg"},     {"Not", "logical_not"},   {"Reciprocal", "reciprocal"},
+    {"Relu", "relu"}, {"Round", "round"}, {"Sigmoid", "sigmoid"},   {"Sign", "sign"},
+    {"Sin", "sin"},   {"Sinh", "sinh"},   {"Softplus", "softplus"}, {"Softsign", "softsign"},
+    {"Sqrt", "sqrt"}, {"Tan", "tan"},     {"Tanh", "tanh"}};
 
 /// Binary operators that broadcast: ONNX name -> op.
 const std::map<std::string, const char*> kBinary = {
@@ -227,6 +207,10 @@ const std::map<std::string, Function> kFunctions = {
      [](const Context& c) {
        return hard_sigmoid(
            c.input(0), {.alpha = c.float_attr("alpha", 0.2), .beta = c.float_attr("beta", 0.5)});
+     }},
+    {"HardSwish",  // ONNX's definition, without the product of hard_swish that may overflow
+     [](const Context& c) {
+       return c.input(0) * hard_sigmoid(c.input(0), {.alpha = 1.0 / 6, .beta = 0.5});
      }},
     {"IsInf", infinite},
     {"LeakyRelu",

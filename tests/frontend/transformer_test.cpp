@@ -121,6 +121,8 @@ TEST(Transformer, RejectsWhatDoesNotFit) {
          [&] { multi_head_attention(x, {.heads = 6, .key_heads = 4}, at); });
   expect(mha + "attention_dropout must lie between 0 and 1, not be -0.1",
          [&] { multi_head_attention(x, {.heads = 3, .attention_dropout = -0.1}, at); });
+  expect("net.cpp:7: transformer_block: dropout must lie between 0 and 1, not be 2.0",
+         [&] { transformer_block(x, {.heads = 3, .dropout = 2}, at); });
   expect(mha + "the mask is an empty value",
          [&] { multi_head_attention(x, x, {.heads = 3, .mask = Value()}, at); });
   const Value q = net.data("q", {kBatch, 2, 3, 4}, f32);

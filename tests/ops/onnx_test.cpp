@@ -309,7 +309,8 @@ TEST(Onnx, NamesTheReasonOfUnsupportedBranchesAndLoops) {
   const onnx::Graph endless = graph_with("Not", {"i", "x"}, {"x"});
   expect_unsupported(
       program,
-      {{{.op = "If", .inputs = {x}}, "'If': input 0 is not a constant"},
+      {{{.op = "If", .inputs = {x}},
+        "'If': its condition is not a constant: fold constants before the import"},
        {{.op = "If", .inputs = {known(0)}}, "'If': has no graph 'else_branch'"},
        {{.op = "If", .graphs = {{"then_branch", endless}}, .inputs = {known(1)}},
         "'If': its graph takes 2 inputs, not 0"},
@@ -318,7 +319,7 @@ TEST(Onnx, NamesTheReasonOfUnsupportedBranchesAndLoops) {
        {loop_node({known(INT64_MAX), {}}, endless),
         "'Loop': 9223372036854775807 iterations, not 1 to 1000000"},
        {loop_node({known(3), known(0)}, endless),
-        "'Loop': its condition is not known to be always true"},
+        "'Loop': its condition is false at first or after a step"},
        {loop_node({known(3), x}, endless), "'Loop': its condition is not known to be always true"},
        {loop_node({known(3), {}}, graph_with("Not", {"i", "x"}, {"y"})),
         "'Loop': its condition is not known to be always true"},
