@@ -925,7 +925,7 @@ Value precision(Value x, Value label, const PrecisionAttrs& attrs = {}, const Lo
 /// Gives y: like x.
 Value prelu(Value x, Value weight, const Loc& loc = Loc::here());
 
-/// Product along `axes`; 1 over zero elements. Floats accumulate in f32 or wider. Bools are multiplied as 0 and 1. The gradient is exact where elements are 0.
+/// Product along `axes`; 1 over zero elements. Floats accumulate in f32 or wider. Bools are multiplied as 0 and 1. The gradient is exact where elements are 0, the second derivative is not: use `cumprod` for it.
 /// x: any tensor.
 /// attrs.axes: axes to reduce; negative: counted from the end; empty: all.
 /// attrs.keep_dims: keeps the reduced axes with extent 1.

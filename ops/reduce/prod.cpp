@@ -34,8 +34,8 @@ OpDef prod_op() {
       .name = "prod",
       .doc =
           "Product along `axes`; 1 over zero elements. Floats accumulate in f32 or wider. Bools "
-          "are "
-          "multiplied as 0 and 1. The gradient is exact where elements are 0.",
+          "are multiplied as 0 and 1. The gradient is exact where elements are 0, the second "
+          "derivative is not: use `cumprod` for it.",
       .inputs = {{"x", "any tensor"}},
       .attrs = reduction_attrs(),
       .outputs = {{"y", "x's dtype; i64 if x is bool"}},
