@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "executor/cpu_libraries/avx512_support.h"
 #include "executor/cpu_libraries/direct_images.h"
 #include "executor/cpu_libraries/direct_product.h"
 #include "executor/cpu_libraries/divide_up.h"
@@ -34,6 +35,21 @@ constexpr int64_t kMaxRangeFilterBytes = 512 << 10;
 // bits.
 constexpr int64_t kMaxRanges = 16;
 constexpr int64_t kMinRangePixels = 4 * kStripPixels;
+
+/// Whether each result reads a single element at its own place. Generated matrix products are as
+/// fast, and need no packed filters.
+bool is_product(const WindowAxis& window) {
+  return window.kernel == 1 && window.stride == 1 && window.before == 0 && window.after == 0;
+}
+
+std::optional<DirectProblem> problem_of(const DirectKernelEntry& entry, const ir::Op& op,
+                                        const EpilogueOps& epilogue, int64_t batch) {
+  const auto task = convolution_task(entry.direction, op, epilogue, batch);
+  if (!task || task->dtype != DType::f32 || task->groups != 1 || !cpu_supports_avx512())
+    return std::nullopt;
+  if (is_product(task->window.y) && is_product(task->window.x)) return std::nullopt;
+  return direct_problem(*task);
+}
 
 /// The shapes of a kernel, and the memory that it needs.
 struct DirectPlan {
@@ -306,7 +322,7 @@ std::vector<KernelCandidate> direct_candidates(const ir::Op& op, const EpilogueO
                                                double flops_per_second, double bytes_per_second) {
   std::vector<KernelCandidate> candidates;
   for (const DirectKernelEntry* entry : cpu_kernels_for(kDirectKernels, op)) {
-    auto problem = direct_problem(entry->direction, op, epilogue, 1);
+    auto problem = problem_of(*entry, op, epilogue, 1);
     if (!problem) continue;
     const DirectPlan plan(*std::move(problem));
     KernelCandidate candidate = {
@@ -324,7 +340,7 @@ std::optional<LibraryRoutine> direct_kernel(std::string_view kernel, const ir::O
                                             const EpilogueOps& epilogue, int64_t batch) {
   const DirectKernelEntry* entry = find_kernel(kDirectKernels, kernel);
   if (entry == nullptr) return std::nullopt;
-  auto problem = direct_problem(entry->direction, op, epilogue, batch);
+  auto problem = problem_of(*entry, op, epilogue, batch);
   if (!problem) {
     throw DeviceError("there is no kernel '" + std::string(kernel) + "' for " + op.name);
   }

@@ -1,7 +1,6 @@
 #include "executor/cpu_libraries/direct_images.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "passes/memory_plan.h"
 
@@ -22,27 +21,6 @@ DirectImages::DirectImages(const DirectProblem& problem)
 
 int64_t DirectImages::padded_bytes() const {
   return align_up(padded_rows() * width_ * problem_.source_channels() * int64_t{sizeof(float)});
-}
-
-void DirectImages::pad_rows(const float* source, float* padded, int64_t begin, int64_t end) const {
-  const DirectProblem& p = problem_;
-  const int64_t channels = p.source_channels(), values = width_ * channels;
-  const int64_t first = std::max<int64_t>(-p.x.low, 0);
-  const int64_t last = std::min(width_, p.x.source - p.x.low);
-  for (int64_t row = begin; row < end; ++row) {
-    float* const to = padded + row * values;
-    const int64_t image = row / height_, y = row % height_ + p.y.low;
-    if (y < 0 || y >= p.y.source || first >= last) {
-      std::fill_n(to, values, 0.f);
-      continue;
-    }
-    const float* const from =
-        source + ((image * p.y.source + y) * p.x.source + first + p.x.low) * channels;
-    std::fill(to, to + first * channels, 0.f);
-    std::memcpy(to + first * channels, from,
-                static_cast<size_t>((last - first) * channels) * sizeof(float));
-    std::fill(to + last * channels, to + values, 0.f);
-  }
 }
 
 DirectPhases DirectImages::phases_of(const DirectPhase& y, const DirectPhase& x) const {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "executor/cpu_libraries/direct_problem.h"
+#include "executor/cpu_libraries/direct_padding.h"
 
 namespace fluid {
 
@@ -25,7 +25,9 @@ class DirectImages {
   /// Rows of all padded images.
   int64_t padded_rows() const { return pads_ ? problem_.images * height_ : 0; }
   /// Copies rows [begin, end) of the padded images of `source` to `padded`.
-  void pad_rows(const float* source, float* padded, int64_t begin, int64_t end) const;
+  void pad_rows(const float* source, float* padded, int64_t begin, int64_t end) const {
+    pad_direct_rows(problem_, source, padded, begin, end);
+  }
 
   /// All pairs of phases. Those of a filter gradient are a single pair.
   const std::vector<DirectPhases>& phases() const { return phases_; }

@@ -1,8 +1,5 @@
 #include "executor/cpu_libraries/direct_problem.h"
 
-#include <algorithm>
-
-#include "executor/cpu_libraries/avx512_support.h"
 #include "executor/cpu_libraries/divide_up.h"
 
 namespace fluid {
@@ -46,36 +43,24 @@ DirectAxis input_gradient_axis(const WindowAxis& window, int64_t in, int64_t out
   return axis;
 }
 
-/// Whether each result reads a single element at its own place. Generated matrix products are as
-/// fast, and need no packed filters.
-bool is_product(const WindowAxis& window) {
-  return window.kernel == 1 && window.stride == 1 && window.before == 0 && window.after == 0;
-}
-
 }  // namespace
 
 DirectAxis direct_axis(const WindowAxis& window, int64_t in, int64_t out, bool input_gradient) {
   return input_gradient ? input_gradient_axis(window, in, out) : convolution_axis(window, in, out);
 }
 
-std::optional<DirectProblem> direct_problem(ConvDirection direction, const ir::Op& op,
-                                            const EpilogueOps& epilogue, int64_t batch) {
-  const auto task = convolution_task(direction, op, epilogue, batch);
-  if (!task || task->dtype != DType::f32 || task->groups != 1 || !cpu_supports_avx512())
-    return std::nullopt;
-  if (is_product(task->window.y) && is_product(task->window.x)) return std::nullopt;
-  const bool input_gradient = direction == ConvDirection::input_gradient;
-  return DirectProblem{
-      .direction = direction,
-      .images = task->in[0].size,
-      .y = direct_axis(task->window.y, task->in[2].size, task->out[2].size, input_gradient),
-      .x = direct_axis(task->window.x, task->in[3].size, task->out[3].size, input_gradient),
-      .out_channels = task->filter[0].size,
-      .in_channels = task->filter[1].size,
-      .kernel_y = task->filter[2].size,
-      .kernel_x = task->filter[3].size,
-      .bias = task->bias,
-      .relu = task->relu};
+DirectProblem direct_problem(const ConvolutionTask& task) {
+  const bool input_gradient = task.direction == ConvDirection::input_gradient;
+  return {.direction = task.direction,
+          .images = task.in[0].size,
+          .y = direct_axis(task.window.y, task.in[2].size, task.out[2].size, input_gradient),
+          .x = direct_axis(task.window.x, task.in[3].size, task.out[3].size, input_gradient),
+          .out_channels = task.filter[0].size,
+          .in_channels = task.filter[1].size,
+          .kernel_y = task.filter[2].size,
+          .kernel_x = task.filter[3].size,
+          .bias = task.bias,
+          .relu = task.relu};
 }
 
 }  // namespace fluid

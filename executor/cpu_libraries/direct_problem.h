@@ -55,9 +55,7 @@ struct DirectProblem {
   int64_t taps() const { return kernel_y * kernel_x; }
 };
 
-/// Returns the convolution of `op` followed by `epilogue`; nullopt if the kernels of `direct.h`
-/// cannot compute it.
-std::optional<DirectProblem> direct_problem(ConvDirection direction, const ir::Op& op,
-                                            const EpilogueOps& epilogue, int64_t batch);
+/// Returns the problem of a convolution without groups.
+DirectProblem direct_problem(const ConvolutionTask& task);
 
 }  // namespace fluid

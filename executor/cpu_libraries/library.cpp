@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "executor/cpu_libraries/amx_kernels.h"
 #include "executor/cpu_libraries/direct.h"
 #include "executor/cpu_libraries/winograd.h"
 #include "executor/device/library_task.h"
@@ -80,6 +81,8 @@ std::vector<KernelCandidate> library_candidates(const ir::Op& op, const Epilogue
                     std::back_inserter(candidates));
   std::ranges::move(direct_candidates(op, epilogue, flops_per_second, bytes_per_second),
                     std::back_inserter(candidates));
+  std::ranges::move(amx_candidates(op, epilogue, cpu.ops_per_second(DType::bf16), bytes_per_second),
+                    std::back_inserter(candidates));
   std::ranges::stable_sort(candidates, std::less(), &KernelCandidate::seconds);
   return candidates;
 }
@@ -89,6 +92,7 @@ LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch) {
   const auto name = fused.attrs.get<std::string>("kernel");
   auto routine = winograd_kernel(name, *body.head, body.epilogue, batch);
   if (!routine) routine = direct_kernel(name, *body.head, body.epilogue, batch);
+  if (!routine) routine = amx_kernel(name, *body.head, body.epilogue, batch);
   if (!routine) routine = onednn_routine(name, body, batch);
   const size_t operands = fused.operands.size();
   LibraryBinder bind = [=, bind_own = std::move(routine->bind)](void* const* buffers,

@@ -120,10 +120,27 @@ constexpr double kVectorRatio = 4;
 /// Ratio of the rate of products of 8-bit integers to the f32 rate. A vector instruction multiplies
 /// four times as many 8-bit integers as f32 numbers. Measured on Zen 4: 3.5 to 4.
 constexpr double kInt8Ratio = 3.5;
-/// Fraction of the matrix units' peak FLOP/s that convolutions reach. Loading and rearranging
-/// operands takes additional time. Measured on two cores with AMX: 1,200 to 1,700 of about 3,500
-/// GFLOP/s.
-constexpr double kMatrixUnitEfficiency = 0.45;
+/// Returns the fraction of the matrix units' peak FLOP/s that a kernel reaches, in which loading
+/// and rearranging operands is included. Measured on two cores with AMX and a peak of 7,200
+/// GFLOP/s, in GFLOP/s: convolutions with 3x3 filters of 64 to 256 channels 2,900 to 3,800,
+/// gradients of their inputs 2,000 to 2,400, of strided ones 800, of their filters 1,400 with 64
+/// channels, 900 with 256; a quarter of that with 4x4 pixels. Gradients with 1x1 filters 270 and
+/// 110. Products 2,100 to 2,400, 1,200 if the left matrix is transposed.
+double matrix_unit_efficiency(const OnednnTask& task, const OnednnKernelEntry& entry) {
+  if (entry.channel_axis == 1) return task.op.attrs.get<bool>("transpose_a") ? 0.2 : 0.36;
+  const bool filter_gradient = entry.channel_axis == 4;
+  const auto pixels = [](const Type& image) { return image.shape[2].size * image.shape[3].size; };
+  const Type& filter = filter_gradient ? task.result : task.operands[1];
+  const int64_t from = pixels(task.operands[0]);
+  const int64_t to = pixels(filter_gradient ? task.operands[1] : task.result);
+  const double part = std::min(from, to) < 32 ? 0.25 : 1;
+  if (filter_gradient) {
+    if (pixels(filter) == 1) return 0.016;
+    return part * (from != to ? 0.08 : filter.shape[1].size > 128 ? 0.12 : 0.2);
+  }
+  if (entry.kernel != "onednn.conv2d_grad_input") return part * 0.45;
+  return pixels(filter) == 1 ? 0.04 : part * (from == to ? 0.3 : 0.11);
+}
 
 /// Returns the fraction of the peak FLOP/s that a kernel reaches. The formula is fitted to the best
 /// times on one core with AVX-512 and oneDNN 2.6.3. In nhwc, convolutions reach 0.97 with 32->64
@@ -153,8 +170,10 @@ double predicted_seconds(const OnednnTask& task, const OnednnKernelEntry& entry,
   for (const Type& t : task.operands) bytes += static_cast<double>(t.bytes_at(1));
   const double flops = cost.flops / efficiency(task, entry, rates.vector_lanes);
   const bool is_bf16 = task.result.dtype == DType::bf16;
+  const bool has_matrix_units =
+      is_bf16 && rates.bf16_flops_per_second > kVectorRatio * rates.flops_per_second;
   double rate = is_bf16 ? rates.bf16_flops_per_second : rates.flops_per_second;
-  if (rate > kVectorRatio * rates.flops_per_second) rate *= kMatrixUnitEfficiency;
+  if (has_matrix_units) rate *= matrix_unit_efficiency(task, entry);
   if (entry.support == EpilogueSupport::integers) rate = kInt8Ratio * rates.flops_per_second;
   const double memory_seconds = bytes / rates.bytes_per_second;
   double seconds = kLibraryCallSeconds + std::max(flops / rate, memory_seconds);
@@ -162,6 +181,15 @@ double predicted_seconds(const OnednnTask& task, const OnednnKernelEntry& entry,
     // In most products oneDNN copies a plain second matrix before it multiplies.
     const double copy = static_cast<double>(task.operands[1].bytes_at(1)) / rates.bytes_per_second;
     seconds = std::max(seconds - copy, kLibraryCallSeconds + memory_seconds);
+  } else if (entry.kernel == "onednn.matmul" && has_matrix_units &&
+             !task.op.attrs.get<bool>("transpose_b")) {
+    // The copy has pairs of rows side by side. Measured: a matrix of 75 MB takes 5 ms more than a
+    // transposed one.
+    seconds += 3 * static_cast<double>(task.operands[1].bytes_at(1)) / rates.bytes_per_second;
+  }
+  if (entry.kernel == "onednn.matmul" && has_matrix_units) {
+    // Products of few terms: 9,216 x 64 x 4,096 takes 8 ms, 10 GB/s of its result.
+    seconds += 3 * static_cast<double>(task.result.bytes_at(1)) / rates.bytes_per_second;
   }
   if (task.widened_from) {
     seconds += kLibraryCallSeconds * static_cast<double>(task.operands.size() + 1) +

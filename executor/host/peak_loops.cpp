@@ -1,13 +1,11 @@
 #include "executor/host/peak_loops.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <string_view>
 #include <vector>
 
 #include "executor/host/host_cpu.h"
+#include "executor/host/tile_registers.h"
 
 namespace fluid {
 namespace {
@@ -66,15 +64,6 @@ FLUID_EVEX_LOOP(f16_avx512, kOnesF16, "vfmadd231ph")
 FLUID_VEX_LOOP(i8_avx_vnni, kOnesI8, "%{vex%} vpdpbusd")
 FLUID_EVEX_LOOP(i8_avx512_vnni, kOnesI8, "vpdpbusd")
 
-/// Operand of ldtilecfg: all eight tiles have 16 rows of 64 bytes.
-struct alignas(64) TileConfig {
-  uint8_t palette = 1, start_row = 0;
-  uint8_t reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-static_assert(sizeof(TileConfig) == 64);
-constexpr int64_t kTileBytes = 1024;
 constexpr int64_t kProductsPerIteration = 4;
 
 /// Defines a function that repeats `instruction` for four accumulators, tiles 0 to 3. The factors
@@ -96,7 +85,7 @@ constexpr int64_t kProductsPerIteration = 4;
                  "jnz 1b\n"                                                             \
                  "tilerelease\n"                                                        \
                  : [n] "+r"(iterations)                                                 \
-                 : [config] "r"(&kConfig), [ones] "r"(ones), [stride] "r"(int64_t{64})  \
+                 : [config] "r"(&kConfig), [ones] "r"(ones), [stride] "r"(kTileRowBytes)\
                  : "cc", "memory");                                                     \
   }
 
@@ -133,19 +122,11 @@ const std::vector<KnownLoop>& known_loops() {
   return all;
 }
 
-/// Asks Linux for permission to use the tile registers in this process (Documentation/arch/x86/
-/// xstate.rst). Returns whether Linux grants it.
-bool request_amx() {
-  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
-  constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
-
 std::vector<PeakLoop> usable_loops() {
   const std::vector<std::string> features = host_cpu().features;
   const auto has = [&](std::string_view feature) {
     return std::ranges::find(features, feature) != features.end() &&
-           (feature != "amx_tile" || request_amx());
+           (feature != "amx_tile" || request_tile_registers());
   };
   std::vector<PeakLoop> usable;
   for (const KnownLoop& known : known_loops()) {

@@ -112,7 +112,9 @@ OpDef matmul_op() {
                         return matmul_body(c, c.attr<bool>("transpose_a"),
                                            c.attr<bool>("transpose_b"));
                       }},
-      .kernels = {{KernelDevice::cpu, "onednn.matmul"}, {KernelDevice::cuda, "cublaslt.matmul"}},
+      .kernels = {{KernelDevice::cpu, "onednn.matmul"},
+                  {KernelDevice::cpu, "amx.matmul"},
+                  {KernelDevice::cuda, "cublaslt.matmul"}},
       .version = 1,
   };
 }

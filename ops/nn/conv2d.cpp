@@ -51,6 +51,7 @@ OpDef conv2d_op() {
                       {KernelDevice::cpu, "winograd.conv2d"},
                       {KernelDevice::cpu, "winograd.conv2d_across"},
                       {KernelDevice::cpu, "direct.conv2d"},
+                      {KernelDevice::cpu, "amx.conv2d"},
                       {KernelDevice::cuda, "cudnn.conv2d"}});
 }
 

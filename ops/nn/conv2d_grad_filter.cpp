@@ -56,6 +56,7 @@ OpDef conv2d_grad_filter_op() {
   return conv_grad_filter_def(2, {{KernelDevice::cpu, "onednn.conv2d_grad_filter"},
                                   {KernelDevice::cpu, "winograd.conv2d_grad_filter"},
                                   {KernelDevice::cpu, "direct.conv2d_grad_filter"},
+                                  {KernelDevice::cpu, "amx.conv2d_grad_filter"},
                                   {KernelDevice::cuda, "cudnn.conv2d_grad_filter"}});
 }
 

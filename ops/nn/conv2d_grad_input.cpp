@@ -60,6 +60,7 @@ OpDef conv2d_grad_input_op() {
   return conv_grad_input_def(2, {{KernelDevice::cpu, "onednn.conv2d_grad_input"},
                                  {KernelDevice::cpu, "winograd.conv2d_grad_input"},
                                  {KernelDevice::cpu, "direct.conv2d_grad_input"},
+                                 {KernelDevice::cpu, "amx.conv2d_grad_input"},
                                  {KernelDevice::cuda, "cudnn.conv2d_grad_input"}});
 }
 

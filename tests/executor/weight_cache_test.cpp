@@ -10,6 +10,7 @@
 #include <fstream>
 #include <thread>
 
+#include "frontend/files/safetensors.h"
 #include "frontend/fluid.h"
 #include "tests/support/golden_training.h"
 #include "tests/support/temp_dir.h"
