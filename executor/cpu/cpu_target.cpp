@@ -53,8 +53,8 @@ bool divides_innermost_index(const ir::Op& op) {
 }
 
 /// Returns the fraction of kGeneratedEfficiency that a sum over several axes reaches, by the number
-/// of its terms, and by the lanes that the innermost result axis fills. Measured on an Intel Xeon: a
-/// convolution of 512 to 512 channels with 4x4 results reaches 0.06 of the peak.
+/// of its terms, and by the lanes that the innermost result axis fills. Measured on an Intel Xeon:
+/// a convolution of 512 to 512 channels with 4x4 results reaches 0.06 of the peak.
 double sum_efficiency(const ir::Op& op, int lanes) {
   if (!std::holds_alternative<Reduce>(*def_of(op).lower)) return 1;
   const Lowered lowered = lower_op(op);
@@ -119,11 +119,11 @@ double CpuTarget::predicted_generated_seconds(const ir::Op& op) const {
     }
   }
   if (bytes < 0) bytes = touched;
-  const double flops_rate = cpu_.ops_per_second(DType::f32) * 4.0 /
-                            static_cast<double>(std::max<int64_t>(widest, 4)) *
-                            kGeneratedEfficiency * (out_of_cache ? kOutOfCache : 1) *
-                            (def_of(op).kernels->empty() ? 1 : sum_efficiency(op, cpu_.vector_bits / 32)) *
-                            (divides_innermost_index(op) ? kDividedIndex : 1);
+  const double flops_rate =
+      cpu_.ops_per_second(DType::f32) * 4.0 / static_cast<double>(std::max<int64_t>(widest, 4)) *
+      kGeneratedEfficiency * (out_of_cache ? kOutOfCache : 1) *
+      (def_of(op).kernels->empty() ? 1 : sum_efficiency(op, cpu_.vector_bits / 32)) *
+      (divides_innermost_index(op) ? kDividedIndex : 1);
   const auto has_layout = [](const Type& t) { return t.layout.has_value(); };
   const bool other_layout = !def_of(op).kernels->empty() && (std::ranges::any_of(in, has_layout) ||
                                                              std::ranges::any_of(out, has_layout));
