@@ -18,7 +18,8 @@ class Executor;
 /// snapshot.
 struct TrainingState {
   /// The accumulated statistics of a scalar output in the current epoch. An output that is not a
-  /// metric has two statistics: the sum of its values and the number of samples.
+  /// metric has two statistics: the sum of its values and the number of samples. Covers the samples
+  /// of all ranks.
   struct OutputStatistics {
     std::string name;
     std::vector<double> statistics;

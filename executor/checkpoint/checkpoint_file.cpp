@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "frontend/files/byte_source.h"
 #include "frontend/files/safetensors.h"
@@ -18,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kTraining = "training.safetensors";
-constexpr int64_t kVersion = 3;
+constexpr int64_t kVersion = 4;
 
 std::string hash_of(const ByteSource& bytes) { return fmt::format("{:016x}", bytes.hash()); }
 
@@ -33,20 +37,14 @@ Json described(const std::string& directory, const char* file) {
   return {{"bytes", bytes.size()}, {"hash", hash_of(bytes)}};
 }
 
-/// Converts a training state to JSON. Floats become strings, because JSON has no NaN and its
-/// numbers may lose precision.
+/// Converts a training state without its output statistics to JSON. Floats become strings, because
+/// JSON has no NaN and its numbers may lose precision.
 Json json_of(const TrainingState& state) {
   const Json position = {{"epoch", state.position.epoch}, {"sample", state.position.sample}};
   Json json = {{"steps", state.steps},
                {"position", position},
                {"epochs", state.epochs},
-               {"figures", Json::array()},
                {"options", state.options}};
-  for (const TrainingState::OutputStatistics& s : state.output_statistics) {
-    Json numbers = Json::array();
-    for (const double x : s.statistics) numbers.push_back(ir::float_text(x));
-    json["figures"].push_back({{"name", s.name}, {"statistics", std::move(numbers)}});
-  }
   if (state.best) {
     json["best"] = {{"figure", ir::float_text(state.best->value)}, {"epoch", state.best->epoch}};
   }
@@ -66,16 +64,41 @@ TrainingState state_of(const Json& json) {
   state.position = {position.at("epoch"), position.at("sample")};
   state.epochs = json.at("epochs");
   state.options = json.at("options");
-  for (const Json& s : json.at("figures")) {
-    std::vector<double> statistics;
-    for (const Json& x : s.at("statistics")) statistics.push_back(float_in(x));
-    state.output_statistics.push_back({s.at("name"), std::move(statistics)});
-  }
   if (json.contains("best")) {
     const Json& best = json.at("best");
     state.best = {.value = float_in(best.at("figure")), .epoch = best.at("epoch")};
   }
   return state;
+}
+
+/// Adds the output statistics to the tensors of a file. A metric such as roc_auc has a row for each
+/// sample, too many for the manifest. Returns [{"output": name, "tensor": name in the file}, ...].
+Json add_statistics(std::vector<std::pair<std::string, Tensor>>& tensors,
+                    const std::vector<TrainingState::OutputStatistics>& statistics) {
+  Json names = Json::array();
+  for (const TrainingState::OutputStatistics& s : statistics) {
+    std::string name = "statistics of output " + s.name;
+    const auto is_taken = [&](const auto& tensor) { return tensor.first == name; };
+    while (std::ranges::any_of(tensors, is_taken)) name += "'";
+    names.push_back({{"output", s.name}, {"tensor", name}});
+    tensors.emplace_back(name, Tensor::of<double>({static_cast<int64_t>(s.statistics.size())},
+                                                  std::span(s.statistics)));
+  }
+  return names;
+}
+
+/// Moves the output statistics from the tensors of a file to `state`. `names`: result of
+/// add_statistics().
+void take_statistics(TensorFile& file, const Json& names, TrainingState& state) {
+  for (const Json& entry : names) {
+    const std::string tensor = entry.at("tensor");
+    const auto found =
+        std::ranges::find(file.tensors, tensor, &std::pair<std::string, Tensor>::first);
+    if (found == file.tensors.end()) throw UserError("its manifest names a tensor that is absent");
+    const std::span<const double> values = std::as_const(found->second).as<double>();
+    state.output_statistics.push_back({entry.at("output"), {values.begin(), values.end()}});
+    file.tensors.erase(found);
+  }
 }
 
 VariableKind kind_named(const std::string& name) {
@@ -130,6 +153,7 @@ Checkpoint read_files(const std::string& directory) {
     if (file == kCheckpointParameters) {
       checkpoint.snapshot.metadata = ParameterMetadata::parse(read.metadata, file);
     }
+    if (file == kTraining) take_statistics(read, manifest.at("statistics"), checkpoint.state);
     for (auto& [name, tensor] : read.tensors) {
       checkpoint.snapshot.variables.push_back(
           {name, kind_named(kinds.at(name)), std::move(tensor)});
@@ -150,12 +174,14 @@ void write_checkpoint(const std::string& path, const Snapshot& snapshot, const T
     kinds[saved.name] = name_of(saved.kind);
   }
   write_safetensors(path + "/" + kCheckpointParameters, parameters, snapshot.metadata.entries());
+  const Json statistics = add_statistics(training, state.output_statistics);
   write_safetensors(path + "/" + kTraining, training);
   const Json manifest = {{"version", kVersion},
                          {"program", {{"name", snapshot.program}, {"hash", snapshot.program_hash}}},
                          {"options", snapshot.options},
                          {"decisions", snapshot.tuning_record},
                          {"state", json_of(state)},
+                         {"statistics", statistics},
                          {"best", best},
                          {"variables", kinds},
                          {"files",
@@ -174,8 +200,26 @@ Checkpoint read_checkpoint(const std::string& path) {
   }
 }
 
-std::string serialize_training_state(const TrainingState& state) { return json_of(state).dump(); }
+std::string serialize_training_state(const TrainingState& state) {
+  Json json = json_of(state);
+  json["statistics"] = Json::array();
+  for (const TrainingState::OutputStatistics& s : state.output_statistics) {
+    Json numbers = Json::array();
+    for (const double x : s.statistics) numbers.push_back(ir::float_text(x));
+    json["statistics"].push_back({{"output", s.name}, {"values", std::move(numbers)}});
+  }
+  return json.dump();
+}
 
-TrainingState parse_training_state(const std::string& text) { return state_of(Json::parse(text)); }
+TrainingState parse_training_state(const std::string& text) {
+  const Json json = Json::parse(text);
+  TrainingState state = state_of(json);
+  for (const Json& s : json.at("statistics")) {
+    std::vector<double> values;
+    for (const Json& x : s.at("values")) values.push_back(float_in(x));
+    state.output_statistics.push_back({s.at("output"), std::move(values)});
+  }
+  return state;
+}
 
 }  // namespace fluid

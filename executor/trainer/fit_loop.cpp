@@ -68,7 +68,7 @@ void FitLoop::restore_progress() {
   progress_.steps = from->steps;
   progress_.epochs = from->epochs;
   progress_.position = from->position;
-  progress_.means.set_statistics(from->output_statistics);
+  progress_.means.restore(from->output_statistics, world_.rank);
   if (const auto best = from->options.find("best"); best != from->options.end()) {
     progress_.best = from->best;
     progress_.best_criterion = best->second;
@@ -365,7 +365,7 @@ TrainingState FitLoop::training_state() const {
   return {.steps = progress_.steps,
           .position = train_.position(),
           .epochs = progress_.epochs,
-          .output_statistics = progress_.means.statistics(),
+          .output_statistics = progress_.means.gathered_statistics(group_),
           .best = best_.best(),
           .options = result_options()};
 }

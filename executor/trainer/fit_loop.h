@@ -87,6 +87,7 @@ class FitLoop {
   bool epoch_ended(int64_t epoch) const;
   bool should_stop() const;
   std::map<std::string, std::string> result_options() const;
+  /// Collective. The state to store in a checkpoint.
   TrainingState training_state() const;
   StopReason stop_reason() const;
 

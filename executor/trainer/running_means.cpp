@@ -112,7 +112,8 @@ NamedScalars RunningMeans::values() const {
   return values;
 }
 
-NamedScalars RunningMeans::values_with_gathered_rows(ProcessGroup& group) const {
+std::vector<TrainingState::OutputStatistics> RunningMeans::gathered_statistics(
+    ProcessGroup& group) const {
   RunningMeans all(*program_);
   all.statistics_ = statistics_;
   for (const ir::Output& o : program_->main().outputs) {
@@ -120,6 +121,19 @@ NamedScalars RunningMeans::values_with_gathered_rows(ProcessGroup& group) const 
     std::vector<double>& rows = all.statistics_of(o.name);
     rows = concat_over_ranks(group, rows);
   }
+  return std::move(all.statistics_);
+}
+
+void RunningMeans::restore(std::vector<OutputStatistics> statistics, int rank) {
+  statistics_ = std::move(statistics);
+  if (rank == 0) return;
+  std::erase_if(statistics_,
+                [&](const OutputStatistics& s) { return has_rows(metric_op(*program_, s.name)); });
+}
+
+NamedScalars RunningMeans::values_with_gathered_rows(ProcessGroup& group) const {
+  RunningMeans all(*program_);
+  all.statistics_ = gathered_statistics(group);
   return all.values();
 }
 

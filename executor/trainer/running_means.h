@@ -43,11 +43,12 @@ class RunningMeans {
   /// sample, such as roc_auc. For training steps: their other statistics already cover all ranks.
   NamedScalars values_with_gathered_rows(ProcessGroup& group) const;
 
-  /// Statistics of the outputs, to store in TrainingState::output_statistics.
-  const std::vector<OutputStatistics>& statistics() const { return statistics_; }
-  void set_statistics(std::vector<OutputStatistics> statistics) {
-    statistics_ = std::move(statistics);
-  }
+  /// Collective. Statistics of the outputs of training steps over the samples of all ranks, to
+  /// store in TrainingState::output_statistics.
+  std::vector<OutputStatistics> gathered_statistics(ProcessGroup& group) const;
+  /// Restores the result of gathered_statistics() on rank `rank`. Rank 0 holds the rows of all
+  /// ranks, so the next run may have another number of ranks.
+  void restore(std::vector<OutputStatistics> statistics, int rank);
 
  private:
   std::vector<double>& statistics_of(const std::string& output);

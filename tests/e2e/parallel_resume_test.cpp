@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "frontend/fluid.h"
 #include "ir/atomic_file.h"
 #include "tests/support/parallel_test.h"
 #include "tests/support/training_log.h"
@@ -118,6 +119,41 @@ TEST_F(ParallelResume, IsExactWithMeasuredTimesOfKernels) {
   expect_same_with_stop("--tune --cache-dir kernels");
   const std::string manifest = outcome("parted").checkpoint.at("manifest.json");
   EXPECT_NE(manifest.find("\"kernels "), std::string::npos) << "the checkpoint has no times";
+}
+
+/// Writes a classifier of positive values as moving.fir. The statistics of its output "auc" are the
+/// rows of the samples, which each rank keeps for its own.
+void write_classifier(const std::string& path) {
+  Program net("classifier");
+  const Value x = net.data("x", {kBatch, 2}, f32), y = net.data("y", {kBatch, 1}, f32);
+  const Value p = linear(x, {.units = 1});
+  const Value loss = mean(mse_loss(p, y));
+  net.output("loss", loss);
+  const Value label = cast(greater(y, scalar_like(y, 0)), i64);
+  net.output("auc", roc_auc(reshape(p, {kBatch}), reshape(label, {kBatch})));
+  minimize(loss, SGD{.lr = 1e-4});
+  net.save(path);
+}
+
+TEST_F(ParallelResume, IsExactWithMetricsOfRows) {
+  write_classifier(dir_.file("moving.fir"));
+  const std::string log = expect_same_with_stop("");
+  EXPECT_NE(log.find("\"auc\""), std::string::npos) << log;
+}
+
+TEST_F(ParallelResume, KeepsMetricsOfRowsInAnotherWorld) {
+  write_classifier(dir_.file("line.fir"));
+  const std::string flags = "--dtype f64 --checkpoint-dir ck --resume --log-json log.json ";
+  ASSERT_EQ(run(launch(2, flags + "--batch 6 --max-steps 4")).code, 0);
+  ASSERT_EQ(run(launch(3, flags + "--batch 4 --max-steps 6")).code, 0);
+  const Result more = run(train(flags + "--batch 12 --epochs 1"));
+  ASSERT_EQ(more.code, 0) << more.output;
+  ASSERT_EQ(run(train("--dtype f64 --batch 12 --epochs 1 --log-json one.json")).code, 0);
+  const auto auc = [&](const std::string& name) {
+    return logged(dir_.file(name), "epoch").at(0).at("auc").get<double>();
+  };
+  EXPECT_NEAR(auc("log.json"), auc("one.json"), 1e-9);
+  EXPECT_LT(auc("one.json"), 1) << "a wrong order of samples changes nothing";
 }
 
 TEST_F(ParallelResume, MayBeInAnotherWorld) {

@@ -388,6 +388,7 @@ TEST_F(CheckpointTest, OneProcessWritesADirectory) {
 TEST_F(CheckpointTest, ReadsNoOtherVersion) {
   TrainingRun run(net_);
   run.state.output_statistics = {{"loss", {1, 2}}};
+  run.state.best = {.value = 1, .epoch = 1};
   CheckpointDirectory checkpoints(path());
   run.train(1);
   const std::string checkpoint = run.save(checkpoints), file = checkpoint + "/manifest.json";
@@ -414,10 +415,15 @@ TEST_F(CheckpointTest, ReadsNoOtherVersion) {
       [&] { read_checkpoint(checkpoint); },
       checkpoint + ": its manifest is of version 1, which this build of Fluid does not read");
   changed = original;
-  changed["state"]["figures"][0]["statistics"][0] = "much";
+  changed["state"]["best"]["figure"] = "much";
   write(changed);
   expect_user_error([&] { read_checkpoint(checkpoint); },
                     checkpoint + ": its manifest lacks a number");
+  changed = original;
+  changed["statistics"][0]["tensor"] = "statistics of output los";
+  write(changed);
+  expect_user_error([&] { read_checkpoint(checkpoint); },
+                    checkpoint + ": its manifest names a tensor that is absent");
 }
 
 }  // namespace
