@@ -35,6 +35,11 @@ struct TrainingState {
   int64_t epochs = 0;            ///< number of completed epochs whose callbacks have run
   std::vector<OutputStatistics> output_statistics = {};
   std::optional<BestValue> best = {};
+  /// BestEpoch::criterion() that selected `best`, such as "accuracy:max". Runs without validation
+  /// keep both. Empty: no run has selected a best epoch.
+  std::string best_criterion = {};
+  /// Number of completed epochs when the runs began to monitor `best_criterion` in each epoch.
+  int64_t monitored_since = 0;
   /// The options of the training loop that affect results: option name ("batch", "data") -> value
   /// as text.
   std::map<std::string, std::string> options = {};

@@ -44,6 +44,8 @@ Json json_of(const TrainingState& state) {
   Json json = {{"steps", state.steps},
                {"position", position},
                {"epochs", state.epochs},
+               {"best_criterion", state.best_criterion},
+               {"monitored_since", state.monitored_since},
                {"options", state.options}};
   if (state.best) {
     json["best"] = {{"figure", ir::float_text(state.best->value)}, {"epoch", state.best->epoch}};
@@ -63,6 +65,8 @@ TrainingState state_of(const Json& json) {
   const Json& position = json.at("position");
   state.position = {position.at("epoch"), position.at("sample")};
   state.epochs = json.at("epochs");
+  state.best_criterion = json.at("best_criterion");
+  state.monitored_since = json.at("monitored_since");
   state.options = json.at("options");
   if (json.contains("best")) {
     const Json& best = json.at("best");

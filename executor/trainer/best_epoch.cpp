@@ -76,7 +76,9 @@ bool BestEpoch::update(int64_t epoch, const NamedScalars& validation) {
 }
 
 bool BestEpoch::patience_exhausted(int64_t completed_epochs) const {
-  return patience_ && completed_epochs - (best_ ? best_->epoch : 0) >= *patience_;
+  if (!patience_) return false;
+  const int64_t last_better = std::max(best_ ? best_->epoch : 0, monitored_since_);
+  return completed_epochs - last_better >= *patience_;
 }
 
 std::string BestEpoch::description() const {

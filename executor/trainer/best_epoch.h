@@ -36,8 +36,8 @@ class BestEpoch {
   /// Records the scalar outputs on the validation data after epoch `epoch`. Returns whether the
   /// epoch is the best so far.
   bool update(int64_t epoch, const NamedScalars& validation);
-  /// Whether early stopping ends training: the best epoch is at least FitOptions::patience epochs
-  /// before epoch `completed_epochs`.
+  /// Whether early stopping ends training: no epoch of the last FitOptions::patience epochs before
+  /// `completed_epochs` is the best. Epochs before monitored_since() do not count.
   bool patience_exhausted(int64_t completed_epochs) const;
   /// Describes the best epoch: "val_loss 0.1234 in epoch 3"; empty if no epoch is the best yet.
   std::string description() const;
@@ -46,12 +46,19 @@ class BestEpoch {
   std::string criterion() const;
 
   const std::optional<TrainingState::BestValue>& best() const { return best_; }
-  void set_best(const std::optional<TrainingState::BestValue>& best) { best_ = best; }
+  /// Number of completed epochs when monitoring by criterion() began.
+  int64_t monitored_since() const { return monitored_since_; }
+  /// Continues from an earlier run with the same criterion().
+  void resume(const std::optional<TrainingState::BestValue>& best, int64_t monitored_since) {
+    best_ = best;
+    monitored_since_ = monitored_since;
+  }
 
  private:
   BestCriterion criterion_;  ///< without an output: none is monitored
   std::optional<int64_t> patience_;
   std::optional<TrainingState::BestValue> best_;
+  int64_t monitored_since_ = 0;
 };
 
 }  // namespace fluid

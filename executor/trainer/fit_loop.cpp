@@ -53,7 +53,7 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
   prepare_steps();
   if (first) restore_checkpoint();
   update_column_table();
-  if (progress_.best_criterion == best_.criterion()) best_.set_best(progress_.best);
+  resume_best_epoch();
   last_read_step_ = progress_.steps;
   const auto& amp = executor_.amp();
   for (const FitRecipe& recipe : cycle_.recipes()) {
@@ -69,10 +69,28 @@ void FitLoop::restore_progress() {
   progress_.epochs = from->epochs;
   progress_.position = from->position;
   progress_.means.restore(from->output_statistics, world_.rank);
-  if (const auto best = from->options.find("best"); best != from->options.end()) {
-    progress_.best = from->best;
-    progress_.best_criterion = best->second;
-  }
+  progress_.best = from->best;
+  progress_.best_criterion = from->best_criterion;
+  progress_.monitored_since = from->monitored_since;
+}
+
+/// Continues monitoring if earlier runs monitored the same output. Otherwise monitoring begins with
+/// the next epoch.
+void FitLoop::resume_best_epoch() {
+  if (best_.criterion().empty()) return;
+  const bool continues = progress_.best_criterion == best_.criterion();
+  best_.resume(continues ? progress_.best : std::nullopt,
+               continues ? progress_.monitored_since : progress_.epochs);
+}
+
+/// Copies the best epoch to the progress after a completed epoch. A run that monitors nothing keeps
+/// the best epoch of earlier runs, but its epochs do not count for early stopping.
+void FitLoop::record_best_epoch() {
+  const bool monitors = !best_.criterion().empty();
+  progress_.monitored_since = monitors ? best_.monitored_since() : progress_.epochs;
+  if (!monitors) return;
+  progress_.best = best_.best();
+  progress_.best_criterion = best_.criterion();
 }
 
 /// Compiles the steps for all batch sizes of the readers before training. Only the step for the
@@ -142,7 +160,7 @@ History FitLoop::run() {
   }
   progress_.position = train_.position();
   history_.steps = progress_.steps;
-  history_.best = progress_.best;
+  history_.best = best_.best();
   history_.reason = stop_reason();
   return std::move(history_);
 }
@@ -281,8 +299,7 @@ void FitLoop::handle_requests() {
 void FitLoop::finish_epoch(const EpochEvent& epoch) {
   progress_.epochs = epoch.epoch;
   progress_.means.clear();
-  progress_.best = best_.best();
-  progress_.best_criterion = best_.criterion();
+  record_best_epoch();
   if (epoch.best) group_.run_on_rank_0([&] { saves_.save_best(executor_); });
   if (checkpointing_.due_at_epoch_end() || (epoch.best && checkpointing_.enabled()))
     save_checkpoint(epoch.best);
@@ -366,7 +383,9 @@ TrainingState FitLoop::training_state() const {
           .position = train_.position(),
           .epochs = progress_.epochs,
           .output_statistics = progress_.means.gathered_statistics(group_),
-          .best = best_.best(),
+          .best = progress_.best,
+          .best_criterion = progress_.best_criterion,
+          .monitored_since = progress_.monitored_since,
           .options = result_options()};
 }
 

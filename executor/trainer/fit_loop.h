@@ -31,6 +31,7 @@ struct TrainingProgress {
   std::optional<TrainingState::BestValue> best = {};
   std::string best_criterion = {};  ///< BestEpoch::criterion() that selected `best`
   bool stop_called = false;         ///< whether Trainer::stop() was called
+  int64_t monitored_since = 0;      ///< TrainingState::monitored_since
 };
 
 /// Three requests, each 0 or 1, in this order: stop training, save the parameters, write a
@@ -57,6 +58,8 @@ class FitLoop {
   };
 
   void restore_progress();
+  void resume_best_epoch();
+  void record_best_epoch();
   void prepare_steps();
   void prepare_last_batch(const Batch& batch);
   void restore_checkpoint();

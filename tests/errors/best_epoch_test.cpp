@@ -77,6 +77,41 @@ TEST_F(BestCommand, IsNotWaitedForTooLong) {
   EXPECT_EQ(marked(other.output), (std::vector<int>{5, 6, 7, 8, 9})) << other.output;
 }
 
+/// Patience counts from the epoch at which monitoring began.
+TEST_F(BestCommand, IsWaitedForFromTheEpochOfItsFirstValue) {
+  const std::string checkpoints = "--lr 0.001 --checkpoint-dir run ";
+  ASSERT_EQ(
+      run("train line.fir --data synthetic-linear?n=100 --batch 20 --epochs 3 " + checkpoints).code,
+      0);
+  const Result validated =
+      run(train(checkpoints + "--resume --epochs 9 --best loss:max --patience 2 --max-steps 17"));
+  EXPECT_EQ(validated.code, 0) << validated.output;
+  EXPECT_EQ(validated.output.find("nothing to train"), std::string::npos) << validated.output;
+  const Result more = run(train(checkpoints + "--resume --epochs 9 --best loss:max --patience 2"));
+  EXPECT_EQ(marked(more.output), std::vector<int>{4}) << more.output;
+  EXPECT_NE(more.output.find("stopped after epoch 6: 2 without a better one"), std::string::npos)
+      << more.output;
+  const Result other = run(train(checkpoints + "--resume --epochs 9 --patience 2"));
+  EXPECT_EQ(marked(other.output), (std::vector<int>{7, 8, 9})) << other.output;
+}
+
+TEST_F(BestCommand, OutlivesARunWithoutValidation) {
+  const std::string options = "--lr 0.001 --checkpoint-dir run --resume --keep 1 ";
+  const std::string best = "--best loss:max --save-best best.safetensors ";
+  ASSERT_EQ(run(train(options + best + "--epochs 2")).code, 0);
+  const std::string first = read_file(dir_.file("best.safetensors"));
+  ASSERT_EQ(
+      run("train line.fir --data synthetic-linear?n=100 --batch 20 --epochs 5 " + options).code, 0);
+  const Result result = run(train(options + best + "--epochs 8 --patience 2"));
+  EXPECT_TRUE(marked(result.output).empty()) << result.output;
+  EXPECT_NE(result.output.find("stopped after epoch 7: 2 without a better one\nbest: val_loss "),
+            std::string::npos)
+      << result.output;
+  EXPECT_NE(result.output.find(" in epoch 1\n"), std::string::npos) << result.output;
+  EXPECT_EQ(read_file(dir_.file("best.safetensors")), first);
+  EXPECT_EQ(std::filesystem::read_symlink(dir_.file("run/best")), "step-0000000005");
+}
+
 TEST_F(BestCommand, RejectsWhatMeansNothing) {
   const std::string unvalidated = "train line.fir --data synthetic-linear?n=100 ";
   expect_error(unvalidated + "--best loss", "--best needs --val");

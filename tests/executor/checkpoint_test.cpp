@@ -138,6 +138,8 @@ TEST_F(CheckpointTest, KeepsWhatTheLoopAdds) {
   run.state.epochs = 4;
   run.state.output_statistics = {{"loss", {0.1, 3}}, {"odd \"name\"", {nan, 1e300, 0}}};
   run.state.best = {.value = -1e-300, .epoch = 2};
+  run.state.best_criterion = "loss:min";
+  run.state.monitored_since = 1;
   run.state.options = {{"batch", "8"}};
   CheckpointDirectory checkpoints(path());
   run.save(checkpoints, true);
@@ -152,6 +154,8 @@ TEST_F(CheckpointTest, KeepsWhatTheLoopAdds) {
   EXPECT_EQ(read.state.output_statistics[1].statistics[1], 1e300);
   EXPECT_EQ(read.state.best->value, -1e-300);
   EXPECT_EQ(read.state.best->epoch, 2);
+  EXPECT_EQ(read.state.best_criterion, "loss:min");
+  EXPECT_EQ(read.state.monitored_since, 1);
   EXPECT_EQ(read.state.options, run.state.options);
   EXPECT_TRUE(read.best);
   EXPECT_FALSE(newest_checkpoint(dir_.file("absent")).has_value());
