@@ -169,8 +169,31 @@ std::string CheckpointDirectory::write(const Snapshot& snapshot, const TrainingS
   return path;
 }
 
-void CheckpointDirectory::mark_best(const std::string& path) {
-  replace_link("best", fs::path(path).filename().string());
+void CheckpointDirectory::restore_best_link(const Checkpoint& resumed) {
+  const std::string name = fs::path(resumed.path).filename().string();
+  if (resumed.best) return replace_link("best", name);
+  std::error_code ignored;  // reading fails if the link does not exist
+  const auto linked = name_in(fs::read_symlink(directory_ + "/best", ignored).string());
+  // All checkpoints that are newer than `resumed` are damaged.
+  if (!linked || *linked < *name_in(name)) return;
+  const std::string best = find_best(resumed);
+  if (best.empty()) return remove_entry("best");
+  replace_link("best", best);
+}
+
+std::string CheckpointDirectory::find_best(const Checkpoint& resumed) const {
+  const std::optional<TrainingState::BestValue>& best = resumed.state.best;
+  const CheckpointName newest = *name_in(fs::path(resumed.path).filename().string());
+  for (const CheckpointName& name : names_in(directory_)) {
+    if (!best || name >= newest) continue;
+    try {
+      const Checkpoint read = read_checkpoint(directory_ + "/" + name.str());
+      if (read.best && read.state.epochs == best->epoch) return name.str();
+    } catch (const UserError&) {
+      continue;  // damaged
+    }
+  }
+  return "";
 }
 
 std::string CheckpointDirectory::create_temporary() {

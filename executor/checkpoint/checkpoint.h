@@ -104,9 +104,11 @@ class CheckpointDirectory {
   /// parameter is not finite.
   std::string save(const Snapshot& snapshot, const TrainingState& state, bool best = false);
 
-  /// Points the link `best` to the checkpoint at `path`. Must be called after resuming from a
-  /// checkpoint: the previous process may have been killed before it updated the link.
-  void mark_best(const std::string& path);
+  /// Points the link `best` to the checkpoint of the best epoch of `resumed`. Must be called after
+  /// resuming from a checkpoint: the previous process may have been killed before it updated the
+  /// link, or the link may name a newer, damaged checkpoint. Removes the link if no intact
+  /// checkpoint holds the best epoch.
+  void restore_best_link(const Checkpoint& resumed);
 
   const std::string& directory() const { return directory_; }
   bool empty() const;
@@ -115,6 +117,8 @@ class CheckpointDirectory {
   std::string write(const Snapshot& snapshot, const TrainingState& state, bool best);
   /// Creates an empty directory for the next checkpoint and returns its path.
   std::string create_temporary();
+  /// Name of the intact checkpoint of the best epoch of `resumed`; "" if there is none.
+  std::string find_best(const Checkpoint& resumed) const;
   void replace_link(const std::string& link, const std::string& name);
   void remove_old_checkpoints(const std::string& newest);
   void remove_entry(const std::string& name);

@@ -46,7 +46,7 @@ Checkpointing::Checkpointing(const CheckpointingOptions& options, const World& w
   }
   for (const std::string& why : resumed_->skipped_checkpoints)
     notices_.push_back("passed over " + why);
-  if (resumed_->best) directory_->mark_best(resumed_->path);
+  directory_->restore_best_link(*resumed_);
 }
 
 void Checkpointing::broadcast_state(ProcessGroup& group) {

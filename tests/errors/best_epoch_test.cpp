@@ -112,6 +112,24 @@ TEST_F(BestCommand, OutlivesARunWithoutValidation) {
   EXPECT_EQ(std::filesystem::read_symlink(dir_.file("run/best")), "step-0000000005");
 }
 
+TEST_F(BestCommand, IsNotADamagedCheckpoint) {
+  const std::string options = "--lr 0.001 --checkpoint-dir run --epochs 3 ";
+  ASSERT_EQ(run(train(options)).code, 0);
+  ASSERT_EQ(std::filesystem::read_symlink(dir_.file("run/best")), "step-0000000015");
+  write_plain(dir_.file("run/step-0000000015/manifest.json"), "{");
+  // Without validation no epoch is the best, so only the link keeps the checkpoint.
+  const std::string resume = "train line.fir --data synthetic-linear?n=100 --batch 20 --resume ";
+  ASSERT_EQ(run(resume + options + "--keep 1 --max-steps 11").code, 0);
+  EXPECT_EQ(std::filesystem::read_symlink(dir_.file("run/best")), "step-0000000010");
+  EXPECT_TRUE(std::filesystem::exists(dir_.file("run/best/parameters.safetensors")));
+  std::filesystem::remove_all(dir_.file("run"));
+  ASSERT_EQ(run(train(options + "--keep 2 --checkpoint-every 1")).code, 0);
+  ASSERT_EQ(std::filesystem::read_symlink(dir_.file("run/best")), "step-0000000015");
+  write_plain(dir_.file("run/step-0000000015/manifest.json"), "{");
+  ASSERT_EQ(run(resume + options + "--max-steps 14").code, 0);
+  EXPECT_FALSE(std::filesystem::is_symlink(dir_.file("run/best"))) << "none is intact";
+}
+
 TEST_F(BestCommand, RejectsWhatMeansNothing) {
   const std::string unvalidated = "train line.fir --data synthetic-linear?n=100 ";
   expect_error(unvalidated + "--best loss", "--best needs --val");
