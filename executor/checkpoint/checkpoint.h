@@ -40,6 +40,9 @@ struct TrainingState {
   std::string best_criterion = {};
   /// Number of completed epochs when the runs began to monitor `best_criterion` in each epoch.
   int64_t monitored_since = 0;
+  /// Name of a recipe -> number of its training steps so far. May be empty if all steps followed
+  /// one cycle of recipes.
+  std::map<std::string, int64_t> recipe_steps = {};
   /// The options of the training loop that affect results: option name ("batch", "data") -> value
   /// as text.
   std::map<std::string, std::string> options = {};

@@ -46,6 +46,7 @@ Json json_of(const TrainingState& state) {
                {"epochs", state.epochs},
                {"best_criterion", state.best_criterion},
                {"monitored_since", state.monitored_since},
+               {"recipe_steps", state.recipe_steps},
                {"options", state.options}};
   if (state.best) {
     json["best"] = {{"figure", ir::float_text(state.best->value)}, {"epoch", state.best->epoch}};
@@ -67,6 +68,7 @@ TrainingState state_of(const Json& json) {
   state.epochs = json.at("epochs");
   state.best_criterion = json.at("best_criterion");
   state.monitored_since = json.at("monitored_since");
+  state.recipe_steps = json.at("recipe_steps");
   state.options = json.at("options");
   if (json.contains("best")) {
     const Json& best = json.at("best");

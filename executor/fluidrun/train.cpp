@@ -52,8 +52,20 @@ void print_totals(const History& trained, bool validates) {
            validates ? fmt::format("; {:.1f} s with validation", trained.seconds) : "");
 }
 
+/// Returns the state of the training run that this run resumes; all counts are 0 for a new run.
+/// Only for programs with several recipes, whose numbers of steps depend on earlier cycles.
+TrainingState resumed_recipes(const Program& program, const TrainFlags& flags, const World& world) {
+  const std::string& directory = flags.checkpoint.directory;
+  const bool resumes = !directory.empty() && (flags.checkpoint.resume || world.restart > 0);
+  if (!resumes || recipe_names(program.ir().main()).size() < 2) return {};
+  std::optional<Checkpoint> from = newest_checkpoint(directory);
+  return from ? std::move(from->state) : TrainingState();
+}
+
 /// Applies the schedule of each --recipe-option. `steps`: total number of steps of all recipes.
-void set_schedules(Program& program, const TrainFlags& flags, std::optional<int64_t> steps) {
+/// `from`: result of resumed_recipes().
+void set_schedules(Program& program, const TrainFlags& flags, std::optional<int64_t> steps,
+                   const TrainingState& from) {
   if (flags.recipe_options.empty()) return;
   const RecipeCycle cycle(program, parse_recipes(program, flags.recipes));
   for (const std::string& text : flags.recipe_options) {
@@ -65,7 +77,7 @@ void set_schedules(Program& program, const TrainFlags& flags, std::optional<int6
     }
     const auto index = static_cast<size_t>(found - cycle.recipes().begin());
     option.set_schedule(program,
-                        steps ? std::optional(cycle.steps_of(index, *steps)) : std::nullopt);
+                        steps ? std::optional(cycle.steps_of(index, *steps, from)) : std::nullopt);
   }
 }
 
@@ -253,7 +265,8 @@ class Training {
     }
     set_schedule(program_, flags_.schedule, updates());
     check_lr_is_used(program_, flags_.optimizer);
-    set_schedules(program_, flags_, updates());
+    resumed_ = resumed_recipes(program_, flags_, world_);
+    set_schedules(program_, flags_, updates(), resumed_);
     // The constructor of PlateauSchedules throws for a metric that is not an output. Here it throws
     // before the compilation.
     PlateauSchedules(program_, cycle(), !flags_.val.empty());
@@ -348,7 +361,9 @@ class Training {
       if (!is_rank_0()) return;
       write_learned_table();
       print_start();
-      if (const auto steps = updates()) print_unreached_settings(program_, cycle(), *steps);
+      if (const auto steps = updates()) {
+        print_unreached_settings(program_, cycle(), *steps, resumed_);
+      }
     };
     options.on_epoch_begin = [this](int64_t epoch) { progress_.begin_epoch(epoch); };
     options.on_step = [this](const StepEvent& step) {
@@ -421,6 +436,7 @@ class Training {
   std::optional<Reader> validation_;
   ProgressBar progress_;
   EpochTable table_;
+  TrainingState resumed_;  ///< result of resumed_recipes(), set before trainer_
   Trainer trainer_;
 };
 

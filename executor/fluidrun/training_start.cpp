@@ -44,10 +44,11 @@ void print_if_unreached(const std::string& recipe, const char* what, int64_t upd
 
 }  // namespace
 
-void print_unreached_settings(const Program& program, const RecipeCycle& cycle, int64_t steps) {
+void print_unreached_settings(const Program& program, const RecipeCycle& cycle, int64_t steps,
+                              const TrainingState& from) {
   for (size_t i = 0; i < cycle.recipes().size(); ++i) {
     const std::string& name = cycle.recipes()[i].name;
-    const int64_t updates = cycle.steps_of(i, steps);
+    const int64_t updates = cycle.steps_of(i, steps, from);
     if (updates == 0) {
       print_to(stderr,
                "recipe '{}' runs no step: the cycle {} is longer than the {} steps of training\n",

@@ -27,7 +27,9 @@ struct PreparedTraining {
 void print_training_start(const PreparedTraining& t);
 
 /// Prints to stderr which recipes of `cycle` run no step within `steps` training steps, and which
-/// averages and lookahead updates of a recipe do not start within its steps.
-void print_unreached_settings(const Program& program, const RecipeCycle& cycle, int64_t steps);
+/// averages and lookahead updates of a recipe do not start within its steps. `from`: the state of
+/// the training run that this run resumes; all counts are 0 for a new run.
+void print_unreached_settings(const Program& program, const RecipeCycle& cycle, int64_t steps,
+                              const TrainingState& from);
 
 }  // namespace fluid

@@ -72,6 +72,11 @@ void FitLoop::restore_progress() {
   progress_.best = from->best;
   progress_.best_criterion = from->best_criterion;
   progress_.monitored_since = from->monitored_since;
+  progress_.recipe_steps = from->recipe_steps;
+  if (!from->recipe_steps.empty()) return;
+  for (size_t i = 0; i < cycle_.recipes().size(); ++i) {
+    progress_.recipe_steps[cycle_.recipes()[i].name] = cycle_.steps_of(i, from->steps);
+  }
 }
 
 /// Continues monitoring if earlier runs monitored the same output. Otherwise monitoring begins with
@@ -235,6 +240,7 @@ void FitLoop::run_steps(int64_t epoch) {
     const OutputViews outputs =
         read_outputs_on_error([&] { return executor_.run(cycle_.recipes()[recipe].name, *batch); });
     SignalHandlers::set_training_started();
+    ++progress_.recipe_steps[cycle_.recipes()[recipe].name];
     read_outputs();
     pending_step_ = PendingStep{
         recipe, epoch, ++progress_.steps, ++step_in_epoch, batch->global_size(), outputs, batch};
@@ -339,7 +345,7 @@ void FitLoop::report_loss_scales() {
     const std::string& name = cycle_.recipes()[i].name;
     send_notice(fmt::format("{}loss scale {:g}; {} of {} steps skipped",
                             name.empty() ? "" : name + ": ", scaling->scale, scaling->skipped,
-                            cycle_.steps_of(i, progress_.steps)));
+                            progress_.recipe_steps[name]));
   }
 }
 
@@ -386,6 +392,7 @@ TrainingState FitLoop::training_state() const {
           .best = progress_.best,
           .best_criterion = progress_.best_criterion,
           .monitored_since = progress_.monitored_since,
+          .recipe_steps = progress_.recipe_steps,
           .options = result_options()};
 }
 

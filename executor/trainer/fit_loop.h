@@ -30,8 +30,9 @@ struct TrainingProgress {
   RunningMeans means;       ///< running means of scalar outputs in the current epoch
   std::optional<TrainingState::BestValue> best = {};
   std::string best_criterion = {};  ///< BestEpoch::criterion() that selected `best`
-  bool stop_called = false;         ///< whether Trainer::stop() was called
   int64_t monitored_since = 0;      ///< TrainingState::monitored_since
+  std::map<std::string, int64_t> recipe_steps = {};  ///< TrainingState::recipe_steps
+  bool stop_called = false;                          ///< whether Trainer::stop() was called
 };
 
 /// Three requests, each 0 or 1, in this order: stop training, save the parameters, write a

@@ -77,6 +77,14 @@ int64_t RecipeCycle::steps_of(size_t index, int64_t steps) const {
   return steps / length_ * each + std::clamp<int64_t>(steps % length_ - before, 0, each);
 }
 
+int64_t RecipeCycle::steps_of(size_t index, int64_t steps, const TrainingState& from) const {
+  if (from.recipe_steps.empty()) return steps_of(index, steps);
+  const auto run = from.recipe_steps.find(recipes_[index].name);
+  const int64_t remaining =
+      steps_of(index, std::max(steps, from.steps)) - steps_of(index, from.steps);
+  return (run == from.recipe_steps.end() ? 0 : run->second) + remaining;
+}
+
 std::string RecipeCycle::text() const {
   std::vector<std::string> parts;
   for (const FitRecipe& recipe : recipes_) {

@@ -33,6 +33,9 @@ class RecipeCycle {
   size_t recipe_index(int64_t step) const;
   /// Number of steps of recipe recipes()[index] among the first `steps` steps.
   int64_t steps_of(size_t index, int64_t steps) const;
+  /// Number of steps of recipe recipes()[index] when training that continues from `from` has run
+  /// `steps` steps in all. Earlier runs may have had another cycle (TrainingState::recipe_steps).
+  int64_t steps_of(size_t index, int64_t steps, const TrainingState& from) const;
   /// Name of the output that training minimizes; empty if the loss is not an output, or with
   /// several recipes.
   std::string loss() const { return recipes_.size() == 1 ? recipes_.front().loss : ""; }

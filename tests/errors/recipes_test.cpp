@@ -224,6 +224,29 @@ TEST_F(RecipesOfAProgram, KeepTheirCountersWhileFrozen) {
   EXPECT_EQ(updates(), std::pair(3.0, 6.0));
 }
 
+/// Of 14 steps, recipe "distances" runs 2 in the first cycle and 9 of the other 10.
+TEST_F(RecipesOfAProgram, EndTheirSchedulesAfterAnotherCycle) {
+  const std::string train =
+      kTrain +
+      "--epochs 9 --amp o1 --amp-dtype f16 --checkpoint-dir run --log-json log "
+      "--recipe-option d:schedule=linear,schedule_end=0.25,lr=0.5 --recipes ";
+  ASSERT_EQ(run(train + "s,d --max-steps 4").code, 0);
+  const Result result = run(train + "d:9,s --max-steps 14 --resume");
+  ASSERT_EQ(result.code, 0) << result.output;
+  std::vector<double> rates;
+  for (const auto& line : logged(dir_.file("log"))) {
+    if (line.at("recipe") == "distances") rates.push_back(line.at("lr"));
+  }
+  ASSERT_EQ(rates.size(), 11U);
+  for (size_t i = 2; i < rates.size(); ++i) {
+    EXPECT_NEAR(rates[i], 0.5 - 0.25 * static_cast<double>(i) / 11, 1e-6) << "update " << i;
+  }
+  EXPECT_TRUE(states(result.output, "distances: loss scale 65536; 0 of 11 steps skipped"))
+      << result.output;
+  EXPECT_TRUE(states(result.output, "squares: loss scale 65536; 0 of 3 steps skipped"))
+      << result.output;
+}
+
 TEST_F(RecipesOfAProgram, ChooseTheirPrecisionTogether) {
   const std::string train = kTrain + "--recipes s,d --amp auto --cache-dir kernels ";
   const Result first = run(train), again = run(train);

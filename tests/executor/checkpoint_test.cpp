@@ -140,6 +140,7 @@ TEST_F(CheckpointTest, KeepsWhatTheLoopAdds) {
   run.state.best = {.value = -1e-300, .epoch = 2};
   run.state.best_criterion = "loss:min";
   run.state.monitored_since = 1;
+  run.state.recipe_steps = {{"first", 1}, {"second", 0}};
   run.state.options = {{"batch", "8"}};
   CheckpointDirectory checkpoints(path());
   run.save(checkpoints, true);
@@ -156,6 +157,7 @@ TEST_F(CheckpointTest, KeepsWhatTheLoopAdds) {
   EXPECT_EQ(read.state.best->epoch, 2);
   EXPECT_EQ(read.state.best_criterion, "loss:min");
   EXPECT_EQ(read.state.monitored_since, 1);
+  EXPECT_EQ(read.state.recipe_steps, run.state.recipe_steps);
   EXPECT_EQ(read.state.options, run.state.options);
   EXPECT_TRUE(read.best);
   EXPECT_FALSE(newest_checkpoint(dir_.file("absent")).has_value());
