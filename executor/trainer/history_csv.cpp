@@ -20,6 +20,9 @@ namespace {
 using CsvRow = std::vector<std::pair<std::string, std::string>>;
 
 const std::string kEpoch = "epoch";
+const std::string kLastField = "seconds";  ///< the column before those of the learning rates
+const std::string kRate = "lr";
+const std::string kRecipeRate = "lr_";
 
 std::string value_of(const CsvRow& row, const std::string& column) {
   const auto found = std::ranges::find(row, column, &CsvRow::value_type::first);
@@ -45,6 +48,19 @@ std::vector<CsvRow> read_rows(const std::string& path) {
   return rows;
 }
 
+/// The learning rates in a row: recipe -> rate. Their columns follow kLastField.
+std::map<std::string, double> rates_of(const CsvRow& row) {
+  std::map<std::string, double> rates;
+  const auto field = std::ranges::find(row, kLastField, &CsvRow::value_type::first);
+  for (auto at = field; at != row.end() && ++at != row.end();) {
+    const std::string& column = at->first;
+    if (column != kRate && !column.starts_with(kRecipeRate)) break;
+    const std::optional<double> rate = parse_number<double>(at->second);
+    if (rate) rates[column == kRate ? "" : column.substr(kRecipeRate.size())] = *rate;
+  }
+  return rates;
+}
+
 }  // namespace
 
 void HistoryCsv::attach(FitOptions& options, Executor& executor) {
@@ -62,8 +78,13 @@ void HistoryCsv::begin(const BeginEvent& begin) {
   failure_.clear();
   rows_.clear();
   rates_.clear();
-  if (begin.epochs == 0 || !std::filesystem::exists(path_)) return;
+  if (begin.steps == 0 || !std::filesystem::exists(path_)) return;
   rows_ = read_rows(path_);
+  // The steps of the current epoch before the checkpoint may be the last ones of their recipes.
+  for (const CsvRow& row : rows_) {
+    const bool is_current = value_of(row, kEpoch) == std::to_string(begin.epochs + 1);
+    if (is_current) rates_ = rates_of(row);
+  }
   std::erase_if(rows_, [&](const CsvRow& row) {
     return parse_number<int64_t>(value_of(row, kEpoch)).value_or(INT64_MAX) > begin.epochs;
   });
@@ -77,10 +98,10 @@ void HistoryCsv::add(const EpochEvent& epoch) {
                 {"complete", epoch.complete ? "1" : "0"},
                 {"best", epoch.best ? "1" : "0"},
                 {"ms_per_step", fmt::format("{:.6g}", epoch.ms_per_step)},
-                {"seconds", fmt::format("{:.6g}", epoch.seconds)}};
+                {kLastField, fmt::format("{:.6g}", epoch.seconds)}};
   const auto number = [](double value) { return fmt::format("{:.9g}", clear_nan_sign(value)); };
   for (const auto& [recipe, rate] : std::exchange(rates_, {})) {
-    row.emplace_back(recipe.empty() ? "lr" : "lr_" + recipe, number(rate));
+    row.emplace_back(recipe.empty() ? kRate : kRecipeRate + recipe, number(rate));
   }
   const CsvRow event = row;
   for (const auto& [name, value] : epoch.training) {

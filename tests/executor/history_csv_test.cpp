@@ -91,6 +91,30 @@ TEST_F(HistoryCsv, GoesOnAfterAResume) {
   }
 }
 
+/// The second run has no step left of epoch 1.
+TEST_F(HistoryCsv, KeepsTheLearningRateOfAStoppedEpoch) {
+  Program net = regression();
+  for (const bool resume : {false, true}) {
+    Trainer trainer(net, cpu(), {}, {.directory = dir_.file("run"), .resume = resume});
+    Reader data = samples();
+    FitOptions options{.epochs = 1};
+    options.notice = nullptr;
+    if (!resume) {
+      options.on_step = [&](const StepEvent& step) {
+        if (step.step == 2) trainer.stop();
+      };
+    }
+    fluid::HistoryCsv csv(path_);
+    csv.attach(options, trainer.executor());
+    trainer.fit(data, options);
+    const Table table = table_in(path_);
+    ASSERT_EQ(table.size(), 2u);
+    EXPECT_EQ(table[1][2], resume ? "1" : "0") << "complete";
+    EXPECT_EQ(table[0][6], "lr");
+    EXPECT_EQ(table[1][6], "0.1");
+  }
+}
+
 TEST_F(HistoryCsv, KeepsOutputsThatAreCalledAsItsColumns) {
   Program net = regression();
   net.output("steps", net.ir().main().outputs.at(0).value + 1000);
