@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <utility>
 
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/recipe_flags.h"
@@ -87,6 +88,7 @@ RecipeOption::RecipeOption(const Program& program, const std::string& text)
     add_schedule_flags(parser, schedule_);
     std::vector<std::string> flags = flags_in(text.substr(colon + 1));
     check_names(parser, flags);
+    for (const std::string& flag : flags) flags_.insert(flag.substr(0, flag.find('=')));
     std::ranges::reverse(flags);  // CLI11 parses a vector of arguments from its end
     parser.parse(std::move(flags));
   });
@@ -115,6 +117,21 @@ void RecipeOption::set_schedule(Program& program, std::optional<int64_t> updates
     fluid::set_schedule(program, schedule_, updates, recipe_);
     check_lr_is_used(program, optimizer_, recipe_);
   });
+}
+
+std::vector<RecipeOption> parse_recipe_options(const Program& program,
+                                               const std::vector<std::string>& texts) {
+  std::vector<RecipeOption> options;
+  std::set<std::pair<std::string, std::string>> known;  // (recipe, flag)
+  for (const std::string& text : texts) {
+    const RecipeOption& option = options.emplace_back(program, text);
+    for (const std::string& flag : option.flags()) {
+      if (known.emplace(option.recipe(), flag).second) continue;
+      throw UserError(fmt::format("{}: {} of recipe '{}' is given twice",
+                                  option.command_line_text(), flag, option.recipe()));
+    }
+  }
+  return options;
 }
 
 }  // namespace fluid

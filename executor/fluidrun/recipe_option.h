@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ class RecipeOption {
   /// The option and its value as text, for error messages.
   const std::string& command_line_text() const { return command_line_text_; }
 
+  /// The flags that this option sets, such as "--lr".
+  const std::set<std::string>& flags() const { return flags_; }
+
   /// Throws UserError if this option sets a learning rate, a schedule or averages, which `flag`
   /// excludes.
   void check_sets_no_rate(const char* flag) const;
@@ -36,9 +40,14 @@ class RecipeOption {
 
  private:
   std::string command_line_text_, recipe_;
+  std::set<std::string> flags_;
   OptimizerFlags optimizer_;
   UpdateFlags update_;
   ScheduleFlags schedule_;
 };
+
+/// Parses all values of --recipe-option. Throws UserError if several set the same flag of a recipe.
+std::vector<RecipeOption> parse_recipe_options(const Program& program,
+                                               const std::vector<std::string>& texts);
 
 }  // namespace fluid

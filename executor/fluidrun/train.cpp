@@ -68,8 +68,7 @@ void set_schedules(Program& program, const TrainFlags& flags, std::optional<int6
                    const TrainingState& from) {
   if (flags.recipe_options.empty()) return;
   const RecipeCycle cycle(program, parse_recipes(program, flags.recipes));
-  for (const std::string& text : flags.recipe_options) {
-    const RecipeOption option(program, text);
+  for (const RecipeOption& option : parse_recipe_options(program, flags.recipe_options)) {
     const auto found = std::ranges::find(cycle.recipes(), option.recipe(), &FitRecipe::name);
     if (found == cycle.recipes().end()) {
       throw UserError(fmt::format("{}: recipe '{}' is not in the cycle {}",
@@ -87,8 +86,7 @@ Program open_with_recipe(const TrainFlags& flags) {
   Program program = open_program(flags.program, flags.params);
   set_optimizer(program, flags.optimizer);
   set_update(program, flags.update);
-  for (const std::string& text : flags.recipe_options) {
-    const RecipeOption option(program, text);
+  for (const RecipeOption& option : parse_recipe_options(program, flags.recipe_options)) {
     if (flags.finds_lr()) option.check_sets_no_rate("--find-lr");
     option.set_optimizer(program);
   }

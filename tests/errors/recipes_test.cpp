@@ -413,6 +413,10 @@ TEST_F(RecipesOfAProgram, RejectOptionsThatDoNotFit) {
   rejects("d:nesterov", "--nesterov: no setting of sgd");
   rejects("d:minimize=squares", "--minimize squares: program 'two' has a loss that it minimizes");
   rejects("d:schedule=cosin", "--schedule cosin: there are");
+  expect_error(kTrain +
+                   "--recipes s,d --recipe-option d:lr=0.5 --recipe-option s:lr=0.5 "
+                   "--recipe-option d:ema=0.5,lr=0.25",
+               "--recipe-option 'd:ema=0.5,lr=0.25': --lr of recipe 'distances' is given twice");
   expect_error(kTrain + "--recipes s --recipe-option d:lr=1",
                "recipe 'distances' is not in the cycle squares:1");
   expect_error("train line.fir --data synthetic-linear --recipe-option loss:lr=1",
