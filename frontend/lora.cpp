@@ -4,7 +4,6 @@
 #include <cmath>
 #include <optional>
 #include <set>
-#include <sstream>
 
 #include "frontend/files/safetensors.h"
 #include "frontend/init.h"
@@ -147,20 +146,32 @@ void train_with_adapters(ir::Graph& graph, const std::vector<std::string>& names
 
 using Metadata = std::map<std::string, std::string>;
 
-/// Returns the items of the metadata entry `name`, which semicolons separate.
+/// Returns the items of the metadata entry `name`, which semicolons separate. A backslash escapes a
+/// semicolon or a backslash of an item.
 std::vector<std::string> items_of(const Metadata& metadata, std::string_view name) {
   const auto found = metadata.find(std::string(name));
-  std::istringstream in(found == metadata.end() ? "" : found->second);
-  std::vector<std::string> items;
-  for (std::string item; std::getline(in, item, ';');) items.push_back(item);
+  if (found == metadata.end() || found->second.empty()) return {};
+  const std::string& text = found->second;
+  std::vector<std::string> items(1);
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ';') {
+      items.emplace_back();
+    } else {
+      items.back() += text[i] == '\\' && i + 1 < text.size() ? text[++i] : text[i];
+    }
+  }
   return items;
 }
 
 /// Adds the entry `name` to `metadata`, unless there are no items.
 void add_items(Metadata& metadata, std::string_view name, const std::vector<std::string>& items) {
+  if (items.empty()) return;
   std::string text;
-  for (const std::string& item : items) text += (text.empty() ? "" : ";") + item;
-  if (!items.empty()) metadata.emplace(name, text);
+  for (const std::string& item : items) {
+    if (&item != &items.front()) text += ';';
+    for (const char c : item) text += c == ';' || c == '\\' ? std::string{'\\', c} : std::string{c};
+  }
+  metadata.emplace(name, text);
 }
 
 std::string settings_text(const Lora& options) {

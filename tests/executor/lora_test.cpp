@@ -220,6 +220,35 @@ TEST(Lora, KeepsTrainingWhatItsFileTrained) {
   expect_kept(again);
 }
 
+/// Semicolons separate the names in a file's metadata.
+TEST(Lora, KeepsNamesWithSemicolons) {
+  const TempDir dir;
+  const std::string path = dir.file("a.safetensors");
+  const auto record = [] {
+    Program net("net");
+    const Value x = net.data("x", {kBatch, kFeatures}, f64);
+    const Value w = net.parameter("a;b\\.w", {kFeatures, kUnits}, Init::constant(0.1));
+    const Value head = net.parameter("\\;head", {kUnits}, Init::zeros());
+    const Value loss = mean(square(matmul(x, w) + head));
+    net.output("loss", loss);
+    minimize(loss, SGD{.lr = 0.05});
+    return net;
+  };
+  Program first = record();
+  lora(first, "a*", {.rank = 1});
+  set_parameter_groups(first, {{.pattern = "*head", .trainable = true}});
+  Executor exe(first, cpu(), {.batch = 2});
+  exe.run({{"x", golden_tensor(1, {2, kFeatures})}});
+  exe.save(path);
+  Program next = record();
+  lora_from_file(next, path);
+  Executor more(next, cpu(), {.batch = 2});
+  more.load(path);
+  for (const char* name : {"a;b\\.w.lora_b", "\\;head"}) {
+    EXPECT_EQ(values(more.parameter(name)), values(exe.parameter(name))) << name;
+  }
+}
+
 /// x w and tanh(x w) w^T: adapters replace w in both products.
 TEST(Lora, ReachesTransposedProducts) {
   const auto tied = [] {
