@@ -86,9 +86,7 @@ std::unique_ptr<ir::Program> read_program(std::string_view contents, const std::
   try {
     const ScopedLineLocations lines(*program, contents, file_name, offsets);
     ir::verify(*program);
-    for (const auto& graph : program->graphs) {
-      for (const auto& op : graph->ops) fill_default_attrs(*op);
-    }
+    for (const auto& graph : program->graphs) fill_default_attrs(*graph);
     verify_program(*program);
   } catch (const UserError& e) {
     throw UserError(in_file(file_name, ir::escape_control_characters(e.what())));

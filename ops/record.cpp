@@ -1,5 +1,8 @@
 #include "ops/record.h"
 
+#include <set>
+#include <vector>
+
 #include "ir/verify.h"
 #include "ops/arguments.h"
 #include "ops/length.h"
@@ -65,6 +68,35 @@ void fill_default_attrs(ir::Op& op) {
   const OpDef& def = op_named(op.name, op.loc);
   op.attrs = complete_attrs(def, op.attrs, op.loc);
   set_random_stream(def, op);
+}
+
+void fill_default_attrs(ir::Graph& graph) {
+  std::set<int64_t> streams;
+  std::vector<ir::Op*> without_stream;
+  for (const auto& op : graph.ops) {
+    const OpDef& def = op_named(op->name, op->loc);
+    op->attrs = complete_attrs(def, op->attrs, op->loc);
+    if (!std::holds_alternative<Random>(*def.effects)) continue;
+    const auto stream = op->attrs.get<int64_t>("stream");
+    if (stream >= 0) {
+      streams.insert(stream);
+    } else {
+      without_stream.push_back(op.get());
+    }
+  }
+  const auto set_stream = [&](ir::Op& op, int64_t stream) {
+    op.attrs.set("stream", stream);
+    streams.insert(stream);
+  };
+  std::vector<ir::Op*> of_taken_id;
+  for (ir::Op* op : without_stream) {
+    if (streams.contains(op->id)) {
+      of_taken_id.push_back(op);
+    } else {
+      set_stream(*op, op->id);
+    }
+  }
+  for (ir::Op* op : of_taken_id) set_stream(*op, *streams.rbegin() + 1);
 }
 
 namespace {

@@ -17,6 +17,9 @@ ir::Graph& graph_of(const Values& operands, std::string_view op, const Loc& loc)
 /// Fills in the default attributes of an op of a parsed file, as record() does for recorded ops.
 /// Throws UserError for unknown attributes.
 void fill_default_attrs(ir::Op& op);
+/// Calls fill_default_attrs() for each op. A random op without a stream gets the stream of its id,
+/// or a higher one if another op of the graph has that stream.
+void fill_default_attrs(ir::Graph& graph);
 
 /// Records a source op (`data`, `param` or `state`) and returns its value. `symbol` is the unique
 /// name of the buffer.

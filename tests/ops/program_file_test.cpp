@@ -68,6 +68,26 @@ TEST(ProgramFile, GivesRandomOpsStreams) {
   EXPECT_EQ(program->main().ops[3]->attrs.get<int64_t>("stream"), 3);
 }
 
+TEST(ProgramFile, GivesRandomOpsDifferentStreams) {
+  const auto program = read_program(R"(program @net {
+  %x = data "x" : f32[?, 4]
+  %rng = state "rng" : i64[3]
+  %a = dropout(%x, %rng) : f32[?, 4]  [#7]
+  %b = dropout(%a, %rng) {stream = 7} : f32[?, 4]  [#5]
+  %c = dropout(%b, %rng) : f32[?, 4]  [#8]
+  %d = dropout(%c, %rng) : f32[?, 4]  [#9]
+  %e = dropout(%d, %rng) {stream = 9} : f32[?, 4]  [#10]
+  output "e" = %e
+}
+)",
+                                    "net.fir");
+  std::vector<int64_t> streams;
+  for (size_t i = 2; i < 7; ++i) {
+    streams.push_back(program->main().ops[i]->attrs.get<int64_t>("stream"));
+  }
+  EXPECT_EQ(streams, (std::vector<int64_t>{10, 7, 8, 11, 9}));
+}
+
 TEST(ProgramFile, RejectsWhatIsNoProgram) {
   expect_rejection("", ": the file is empty");
   expect_rejection(std::string("\x1f\x8b\0\0", 4), ": neither a .fluid file nor a program's text");
