@@ -268,7 +268,9 @@ void add_launch(CLI::App& app, Action& action, std::vector<std::string> program)
       "  A subcommand of fluidrun, or any program with its arguments, follows --.\n"
       "  Each rank gets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, as with "
       "torchrun. Unless OMP_NUM_THREADS is set, it is the number of cores divided by the ranks of "
-      "this node.");
+      "this node.\n"
+      "  Without --master, launch reserves the port with a bound socket: a program that listens at "
+      "MASTER_PORT must set SO_REUSEADDR.");
   command->callback([&app, &action, flags, program = std::move(program)] {
     action = [&app, flags, program] {
       check_flags(*flags);
