@@ -11,6 +11,7 @@
 #include "executor/session/session.h"
 #include "frontend/lora.h"
 #include "ir/error.h"
+#include "ir/number.h"
 #include "ir/print.h"
 #include "ops/lora_attributes.h"
 #include "ops/optim/recipes.h"
@@ -43,6 +44,44 @@ void check_optimizer(const Snapshot& from, const ir::Program& recorded, const st
   }
 }
 
+/// Whether attribute `name` of recipe `train` was a number above 0 when the snapshot was taken.
+bool was_set(const Snapshot& from, const ir::Op& train, const std::string& name) {
+  const auto found = from.options.find(recipe_state(recipe_name(train), name));
+  return found != from.options.end() && parse_number<double>(found->second).value_or(0) > 0;
+}
+
+bool is_set(const ir::Op& train, const std::string& name) {
+  const Attr* value = train.attrs.find(name);
+  return value != nullptr && parse_number<double>(ir::print(*value)).value_or(0) > 0;
+}
+
+/// Returns a note for the error about a missing or unexpected optimizer state: the recipes keep
+/// other averages or have other lookahead than those of the snapshot. Returns "" if neither is the
+/// reason. `state`: name of the optimizer state.
+std::string averages_note(const Snapshot& from, const ir::Program& recorded,
+                          std::string_view state) {
+  struct Kind {
+    std::string_view suffix;
+    const char* attribute;
+    const char* text;
+  };
+  constexpr Kind kKinds[] = {{".ema", "ema_decay", "averaging by ema"},
+                             {".swa", "swa_start", "averaging by swa"},
+                             {".slow", "lookahead_every", "lookahead"}};
+  for (const ir::Op* train : recipes_of(recorded.main())) {
+    if (!state.starts_with(recipe_state(recipe_name(*train), ""))) continue;
+    for (const auto& [suffix, attribute, text] : kKinds) {
+      const bool before = was_set(from, *train, attribute), now = is_set(*train, attribute);
+      if (!state.ends_with(suffix) || before == now) continue;
+      return fmt::format(
+          ": {} is {} in the checkpoint and {} now; resume with the same averages and lookahead, "
+          "or start a new run from saved parameters",
+          text, before ? "on" : "off", now ? "on" : "off");
+    }
+  }
+  return "";
+}
+
 /// Returns a note for the error about a missing or unexpected optimizer state: its parameter is
 /// frozen in the checkpoint or in the program. Returns "" if it is frozen in neither. `state`: name
 /// of the optimizer state. `trains_now`: whether the program has the state.
@@ -68,6 +107,13 @@ std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::
     }
   }
   return "";
+}
+
+/// Returns averages_note(), or frozen_note() if it is empty.
+std::string reason_of_difference(const Snapshot& from, const ir::Program& recorded,
+                                 std::string_view state, bool trains_now) {
+  const std::string note = averages_note(from, recorded, state);
+  return note.empty() ? frozen_note(from, recorded, state, trains_now) : note;
 }
 
 /// Lists at most kMaxListedAdapters of the adapters in `ours` that are not in `others`; "" if there
@@ -133,7 +179,7 @@ void check_variables(Session& session, const Snapshot& from, const std::string& 
     const bool needed = v.kind == VariableKind::recorded || v.kind == VariableKind::optimizer;
     if (saved == nullptr && needed) {
       throw UserError(fmt::format("{}: lacks '{}', which resuming training needs{}", where, v.name,
-                                  frozen_note(from, recorded, v.name, true)));
+                                  reason_of_difference(from, recorded, v.name, true)));
     }
     if (saved == nullptr) continue;
     const Tensor ours = session.values().value(v);
@@ -147,7 +193,8 @@ void check_variables(Session& session, const Snapshot& from, const std::string& 
   for (const SnapshotVariable& saved : from.variables) {
     if (saved.kind == VariableKind::optimizer && session.variables().find(saved.name) == nullptr) {
       throw UserError(fmt::format("{}: holds '{}', which this training does not use{}", where,
-                                  saved.name, frozen_note(from, recorded, saved.name, false)));
+                                  saved.name,
+                                  reason_of_difference(from, recorded, saved.name, false)));
     }
   }
 }

@@ -183,6 +183,34 @@ TEST_F(CheckpointCommand, RejectsFlagsThatMeanNothing) {
                "a new run");
 }
 
+TEST_F(CheckpointCommand, RejectsOtherAverages) {
+  const std::string train =
+      "train line.fir --data synthetic-linear?n=100 --batch 20 --checkpoint-dir run --resume ";
+  const auto rejects = [&](const std::string& first, const std::string& next,
+                           const std::string& message) {
+    ASSERT_EQ(run(train + "--max-steps 2 " + first).code, 0);
+    expect_late_error(train + next, message +
+                                        "; resume with the same averages and lookahead, or "
+                                        "start a new run from saved parameters");
+    std::filesystem::remove_all(dir_.file("run"));
+  };
+  rejects("", "--ema 0.9",
+          "lacks 'w.ema', which resuming training needs: averaging by ema is off "
+          "in the checkpoint and on now");
+  rejects("--ema 0.9", "",
+          "holds 'w.ema', which this training does not use: averaging by ema is on "
+          "in the checkpoint and off now");
+  rejects("--ema 0.9", "--swa 1",
+          "lacks 'w.swa', which resuming training needs: averaging by swa is off "
+          "in the checkpoint and on now");
+  rejects("", "--lookahead 2",
+          "lacks 'w.slow', which resuming training needs: lookahead is off in "
+          "the checkpoint and on now");
+  rejects("--lookahead 2", "",
+          "holds 'w.slow', which this training does not use: lookahead is on in "
+          "the checkpoint and off now");
+}
+
 TEST_F(CheckpointCommand, KeepsWhatCameBeforeADivergence) {
   const std::string options =
       "train line.fir --data synthetic-linear?n=1000 --batch 10 --checkpoint-dir run --keep 1 ";
