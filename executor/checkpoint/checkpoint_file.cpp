@@ -148,6 +148,7 @@ Checkpoint read_files(const std::string& directory) {
   checkpoint.path = directory;
   checkpoint.snapshot.program = program.at("name");
   checkpoint.snapshot.program_hash = program.at("hash");
+  checkpoint.snapshot.model_hash = program.at("model_hash");
   checkpoint.snapshot.options = manifest.at("options");
   checkpoint.snapshot.tuning_record =
       manifest.value("decisions", checkpoint.snapshot.tuning_record);
@@ -183,7 +184,10 @@ void write_checkpoint(const std::string& path, const Snapshot& snapshot, const T
   const Json statistics = add_statistics(training, state.output_statistics);
   write_safetensors(path + "/" + kTraining, training);
   const Json manifest = {{"version", kVersion},
-                         {"program", {{"name", snapshot.program}, {"hash", snapshot.program_hash}}},
+                         {"program",
+                          {{"name", snapshot.program},
+                           {"hash", snapshot.program_hash},
+                           {"model_hash", snapshot.model_hash}}},
                          {"options", snapshot.options},
                          {"decisions", snapshot.tuning_record},
                          {"state", json_of(state)},

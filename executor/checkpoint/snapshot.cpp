@@ -9,12 +9,15 @@
 #include <utility>
 
 #include "executor/session/session.h"
+#include "frontend/init.h"
 #include "frontend/lora.h"
+#include "frontend/penalties.h"
 #include "ir/error.h"
 #include "ir/number.h"
 #include "ir/print.h"
 #include "ops/lora_attributes.h"
 #include "ops/optim/recipes.h"
+#include "ops/random/initializer.h"
 #include "ops/source/kept_gradient.h"
 #include "ops/source/training_settings.h"
 #include "ops/source_kind.h"
@@ -151,8 +154,19 @@ void check_adapters(const Snapshot& from, const ir::Program& recorded, const std
                               remedy));
 }
 
+/// Throws UserError if only weight penalties or initialisers differ.
+void check_parameter_options(const Snapshot& from, const ir::Program& recorded,
+                             const std::string& where) {
+  if (from.program != recorded.name || from.model_hash != model_hash(recorded)) return;
+  throw UserError(fmt::format(
+      "{}: the weight penalties (l1, l2) or the initialisers of its parameters differ: resume with "
+      "the same l1, l2 and init of each parameter, or start a new run from saved parameters",
+      where));
+}
+
 void check_program(const Session& session, const Snapshot& from, const std::string& where) {
   if (from.program_hash == program_hash(session.recorded_program())) return;
+  check_parameter_options(from, session.recorded_program(), where);
   const std::string& ours = session.recorded_program().name;
   std::string how = from.program == ours ? fmt::format("'{}' has changed since", ours)
                                          : fmt::format("'{}', not '{}'", from.program, ours);
@@ -233,12 +247,24 @@ uint64_t program_hash(const ir::Program& recorded) {
   return XXH3_64bits(text.data(), text.size());
 }
 
+uint64_t model_hash(const ir::Program& recorded) {
+  const std::unique_ptr<ir::Program> copy = recorded.clone();
+  for (const auto& op : copy->main().ops) {
+    if (source_kind(*op) != SourceKind::parameter) continue;
+    for (const char* penalty : {"l1", "l2"}) op->attrs.erase(penalty);
+    set_initializer(*op, Init::zeros().attrs(), op->loc);
+  }
+  for (ir::Op* train : recipes_of(copy->main())) set_penalties(*train);
+  return program_hash(*copy);
+}
+
 Snapshot take_snapshot(Session& session, std::map<std::string, std::string> options,
                        const std::function<std::optional<Tensor>(const Variable&)>& value,
                        const std::vector<SnapshotVariable>& unused) {
   Snapshot snapshot;
   snapshot.program = session.recorded_program().name;
   snapshot.program_hash = program_hash(session.recorded_program());
+  snapshot.model_hash = model_hash(session.recorded_program());
   snapshot.options = std::move(options);
   snapshot.tuning_record = session.device().tuning_record();
   for (const Variable& v : session.variables().all()) {

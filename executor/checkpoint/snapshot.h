@@ -28,6 +28,7 @@ struct SnapshotVariable {
 struct Snapshot {
   std::string program;        ///< the program's name
   uint64_t program_hash = 0;  ///< program_hash() of the recorded program
+  uint64_t model_hash = 0;    ///< model_hash() of the recorded program
   /// Options that affect results, such as "seed" and "amp": option name -> value as text. The
   /// options include the attributes of the `train` op, such as "lr" and "optimizer".
   std::map<std::string, std::string> options;
@@ -47,6 +48,10 @@ std::unique_ptr<ir::Program> strip_locations(const ir::Program& recorded);
 /// parameters' training settings, kept gradients, outputs with kDumpPrefix, source locations and op
 /// ids: ids depend on the order of calls such as lora().
 uint64_t program_hash(const ir::Program& recorded);
+
+/// Returns program_hash() of the program without weight penalties (l1, l2) and with equal
+/// initialisers for all parameters. Programs with equal model hashes compute the same predictions.
+uint64_t model_hash(const ir::Program& recorded);
 
 /// Takes a snapshot of the variables, sorted by name. `value` returns a variable's value, or
 /// nullopt to omit the variable. `unused`: result of restore_snapshot(), saved too.

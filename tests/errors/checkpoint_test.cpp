@@ -211,6 +211,20 @@ TEST_F(CheckpointCommand, RejectsOtherAverages) {
           "the checkpoint and off now");
 }
 
+TEST_F(CheckpointCommand, RejectsOtherPenaltiesAndInitialisers) {
+  const std::string train =
+      "train line.fir --data synthetic-linear?n=100 --batch 20 --checkpoint-dir run --resume ";
+  ASSERT_EQ(run(train + "--max-steps 2 --param 'w:l2=0.1'").code, 0);
+  for (const std::string flags : {"", "--param 'w:l2=0.2'", "--param 'w:l2=0.1,l1=0.1'",
+                                  "--param 'w:l2=0.1,init=normal,std=0.1'"}) {
+    expect_late_error(train + flags,
+                      "run/step-0000000002: the weight penalties (l1, l2) or the initialisers of "
+                      "its parameters differ: resume with the same l1, l2 and init of each "
+                      "parameter, or start a new run from saved parameters");
+  }
+  EXPECT_EQ(run(train + "--param 'w:l2=0.1'").code, 0);
+}
+
 TEST_F(CheckpointCommand, KeepsWhatCameBeforeADivergence) {
   const std::string options =
       "train line.fir --data synthetic-linear?n=1000 --batch 10 --checkpoint-dir run --keep 1 ";
