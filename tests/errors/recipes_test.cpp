@@ -211,7 +211,8 @@ TEST_F(RecipesOfAProgram, KeepTheirCountersWhileFrozen) {
   text.replace(text.find("adam"), 4, "sgd");  // no state that freezing drops
   write_plain(dir_.file("three.fir"), text);
   const std::string train =
-      "train three.fir --data synthetic-linear?n=50 --batch 10 --checkpoint-dir run --recipes ";
+      "train three.fir --data synthetic-linear?n=50 --batch 10 --epochs 2 --checkpoint-dir run "
+      "--recipes ";
   const auto updates = [&] {
     const TensorFile state = read_safetensors(dir_.file("run/last/training.safetensors"));
     return std::pair(state.find("squares:update")->item(), state.find("distances:update")->item());
