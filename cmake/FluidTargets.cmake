@@ -8,7 +8,7 @@ target_compile_options(fluid_flags INTERFACE
 # At -O3, GCC 12 gives false warnings about overflows in std::string and uninitialised std::optional (GCC bugs 105329,
 # 105651, 105562). The dev preset keeps these warnings.
 target_compile_options(fluid_flags INTERFACE
-                       $<BUILD_INTERFACE:$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-stringop-overflow;-Wno-restrict;-Wno-array-bounds;-Wno-maybe-uninitialized>>)
+                       $<BUILD_INTERFACE:$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-restrict;-Wno-array-bounds;-Wno-maybe-uninitialized>>)
 # clang warns about deprecated functions that the algorithms of libstdc++ 12 call.
 target_compile_options(fluid_flags INTERFACE $<BUILD_INTERFACE:$<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>>)
 if(FLUID_WERROR)
