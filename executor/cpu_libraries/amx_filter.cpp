@@ -5,6 +5,7 @@
 #include "executor/cpu_libraries/amx_product.h"
 #include "executor/cpu_libraries/direct_padding.h"
 #include "executor/cpu_libraries/divide_up.h"
+#include "executor/cpu_libraries/plan_routine.h"
 #include "executor/host/parallel.h"
 #include "passes/memory_plan.h"
 
@@ -233,12 +234,7 @@ double AmxFilterPlan::predicted_seconds(double flops_per_second, double bytes_pe
 }
 
 LibraryRoutine AmxFilterPlan::routine(std::shared_ptr<const AmxFilterPlan> plan) {
-  const int64_t workspace = plan->workspace();
-  LibraryBinder bind = [plan = std::move(plan)](void* const* buffers, void* memory) -> LibraryCall {
-    auto call = std::make_shared<AmxFilterCall>(*plan, buffers, memory);
-    return {.run = [plan, call] { call->run(); }};
-  };
-  return {std::move(bind), workspace};
+  return plan_routine<AmxFilterCall>(std::move(plan));
 }
 
 }  // namespace fluid

@@ -5,6 +5,7 @@
 
 #include "executor/cpu_libraries/amx_product.h"
 #include "executor/cpu_libraries/divide_up.h"
+#include "executor/cpu_libraries/plan_routine.h"
 #include "executor/device/library_task.h"
 #include "executor/host/parallel.h"
 #include "passes/memory_plan.h"
@@ -36,14 +37,8 @@ class AmxMatmulCall {
 
   void run() {
     const int64_t blocks = plan_.blocks(), tasks = blocks * plan_.groups();
-    parallel_for(plan_.workers, [&](int64_t begin, int64_t end) {
-      with_amx_tiles([&] {
-        for (int64_t worker = begin; worker < end; ++worker) {
-          for (int64_t task = tasks * worker / plan_.workers;
-               task < tasks * (worker + 1) / plan_.workers; ++task)
-            compute(task % blocks, task / blocks, worker);
-        }
-      });
+    run_amx_tasks(tasks, plan_.workers, [&](int64_t task, int64_t worker) {
+      compute(task % blocks, task / blocks, worker);
     });
   }
 
@@ -205,12 +200,7 @@ double AmxMatmulPlan::predicted_seconds(double flops_per_second, double bytes_pe
 }
 
 LibraryRoutine AmxMatmulPlan::routine(std::shared_ptr<const AmxMatmulPlan> plan) {
-  const int64_t workspace = plan->workspace();
-  LibraryBinder bind = [plan = std::move(plan)](void* const* buffers, void* memory) -> LibraryCall {
-    auto call = std::make_shared<AmxMatmulCall>(*plan, buffers, memory);
-    return {.run = [plan, call] { call->run(); }};
-  };
-  return {std::move(bind), workspace};
+  return plan_routine<AmxMatmulCall>(std::move(plan));
 }
 
 }  // namespace fluid

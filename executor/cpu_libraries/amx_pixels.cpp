@@ -4,6 +4,7 @@
 
 #include "executor/cpu_libraries/amx_product.h"
 #include "executor/cpu_libraries/divide_up.h"
+#include "executor/cpu_libraries/plan_routine.h"
 #include "executor/host/parallel.h"
 #include "executor/host/tile_registers.h"
 #include "passes/memory_plan.h"
@@ -70,14 +71,8 @@ class AmxPixelsCall {
     }
     for (const AmxPixelsPlan::Phase& phase : plan_.phases) {
       const int64_t blocks = plan_.blocks(phase), tasks = blocks * plan_.groups();
-      parallel_for(plan_.workers, [&](int64_t begin, int64_t end) {
-        with_amx_tiles([&] {
-          for (int64_t worker = begin; worker < end; ++worker) {
-            for (int64_t task = tasks * worker / plan_.workers;
-                 task < tasks * (worker + 1) / plan_.workers; ++task)
-              compute_block(phase, task % blocks, task / blocks, worker);
-          }
-        });
+      run_amx_tasks(tasks, plan_.workers, [&](int64_t task, int64_t worker) {
+        compute_block(phase, task % blocks, task / blocks, worker);
       });
     }
   }
@@ -231,12 +226,7 @@ double AmxPixelsPlan::predicted_seconds(double flops_per_second, double bytes_pe
 }
 
 LibraryRoutine AmxPixelsPlan::routine(std::shared_ptr<const AmxPixelsPlan> plan) {
-  const int64_t workspace = plan->workspace();
-  LibraryBinder bind = [plan = std::move(plan)](void* const* buffers, void* memory) -> LibraryCall {
-    auto call = std::make_shared<AmxPixelsCall>(*plan, buffers, memory);
-    return {.run = [plan, call] { call->run(); }};
-  };
-  return {std::move(bind), workspace};
+  return plan_routine<AmxPixelsCall>(std::move(plan));
 }
 
 }  // namespace fluid

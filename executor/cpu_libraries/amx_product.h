@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "executor/host/parallel.h"
+
 namespace fluid {
 
 inline constexpr int64_t kAmxTerms = 32;  ///< terms of a product of tiles
@@ -37,6 +39,20 @@ void with_amx_tiles(void (*body)(void* context), void* context);
 template <class Body>
 void with_amx_tiles(Body body) {
   with_amx_tiles([](void* context) { (*static_cast<Body*>(context))(); }, &body);
+}
+
+/// Calls compute(task, worker) for each of `tasks` tasks, with the tile registers configured. Each
+/// of `workers` threads takes adjacent tasks.
+template <class Compute>
+void run_amx_tasks(int64_t tasks, int64_t workers, Compute compute) {
+  parallel_for(workers, [&](int64_t begin, int64_t end) {
+    with_amx_tiles([&] {
+      for (int64_t worker = begin; worker < end; ++worker) {
+        for (int64_t task = tasks * worker / workers; task < tasks * (worker + 1) / workers; ++task)
+          compute(task, worker);
+      }
+    });
+  });
 }
 
 /// Must be called within with_amx_tiles().

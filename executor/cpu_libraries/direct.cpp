@@ -7,6 +7,7 @@
 #include "executor/cpu_libraries/direct_images.h"
 #include "executor/cpu_libraries/direct_product.h"
 #include "executor/cpu_libraries/divide_up.h"
+#include "executor/cpu_libraries/plan_routine.h"
 #include "executor/host/parallel.h"
 #include "passes/memory_plan.h"
 
@@ -344,12 +345,7 @@ std::optional<LibraryRoutine> direct_kernel(std::string_view kernel, const ir::O
   if (!problem) {
     throw DeviceError("there is no kernel '" + std::string(kernel) + "' for " + op.name);
   }
-  auto plan = std::make_shared<const DirectPlan>(*std::move(problem));
-  LibraryBinder bind = [plan](void* const* buffers, void* workspace) -> LibraryCall {
-    auto call = std::make_shared<DirectCall>(*plan, buffers, workspace);
-    return {.run = [plan, call] { call->run(); }};
-  };
-  return LibraryRoutine{std::move(bind), plan->workspace()};
+  return plan_routine<DirectCall>(std::make_shared<const DirectPlan>(*std::move(problem)));
 }
 
 }  // namespace fluid
